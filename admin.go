@@ -124,7 +124,7 @@ func (*adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 		return apiError(http.StatusBadRequest, fmt.Errorf("invalid url %q: must be a URL such as https://www.example.com/news/", q.Get("url")))
 	}
 	if q.Get("agent") == "" {
-		return apiError(http.StatusBadRequest, errors.New("agent is missing: must be a User-Agent, or a product token such as GPTBot"))
+		return apiError(http.StatusBadRequest, errors.New("the parameter agent is missing: give a User-Agent, or a product token such as GPTBot"))
 	}
 	s, how, err := chosenSnapshot(r, u.Host)
 	if err != nil {

@@ -175,7 +175,7 @@ func (a publisher) saveDraft(w http.ResponseWriter, r *http.Request, d *source.D
 	a.signs("draft", d, c, sum)
 	return respondJSON(w, http.StatusAccepted, publication{
 		Policy: d.Name, Result: "draft", SHA256: sum,
-		Why: fmt.Sprintf("approval %d: %d people must approve a version in the console, so it is not published yet", people, people),
+		Why: fmt.Sprintf("the version is not published yet: with approval %d in the option console, %d people must approve it in the console", people, people),
 	})
 }
 

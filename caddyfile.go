@@ -132,7 +132,7 @@ func (h *Handler) subdirective(name string, args []string) (err error) {
 		h.Reload, err = reloadInterval(args)
 	case "verify":
 		h.Verify = args
-		if err = needArgs(name, args, "off, embedded, or one or more of lists, dns and signatures"); err == nil {
+		if err = needArgs(name, args, "\"off\", \"embedded\", or one or more of lists, dns and signatures"); err == nil {
 			_, err = identity.ParseMethods(args, nil)
 		}
 	case "verify_from":
@@ -167,7 +167,7 @@ func sizeOf(name string, args []string) (int, error) {
 
 // headersSubdirective parses the names of headers, and the word "tailored".
 func (h *Handler) headersSubdirective(args []string) error {
-	if err := needArgs("headers", args, "off, or one or more of "+strings.Join(robotstag.ChannelNames(), ", ")+" and tailored"); err != nil {
+	if err := needArgs("headers", args, "\"off\", or one or more of "+strings.Join(robotstag.ChannelNames(), ", ")+" and tailored"); err != nil {
 		return err
 	}
 	h.Headers = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "tailored" })
@@ -200,7 +200,7 @@ func maxAge(args []string) (*caddy.Duration, error) {
 
 // reloadInterval parses the argument of "reload". For "off", it returns a negative duration.
 func reloadInterval(args []string) (caddy.Duration, error) {
-	const want = "off, or how often to check the policy, such as 10s"
+	const want = "\"off\", or the time between two checks of the policy, such as 10s"
 	word, err := oneArg("reload", args, want)
 	if err != nil {
 		return 0, err

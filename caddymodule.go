@@ -274,7 +274,7 @@ func (h *Handler) checkDecide() error {
 	case h.Tailored:
 		return errors.New("robots_policy_decide cannot add Vary: User-Agent to pages: remove tailored")
 	case cmp.Or(h.Refuse, "respond") != "respond":
-		return errors.New("robots_policy_decide answers another server, which does not use error routes: remove block_with")
+		return errors.New("robots_policy_decide answers another server, so it cannot use the error routes of a site: remove block_with")
 	}
 	h.Meta = "off"
 	return nil

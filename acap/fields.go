@@ -323,7 +323,7 @@ func (s *fieldSolver) unready(quals string) bool {
 func (s *fieldSolver) warnUnready() {
 	for i := range s.statements {
 		if st := s.statements[i].Statement; s.notReady[st.Qualifiers] {
-			s.warn(st, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready for use, so the ACAP records disallow %q instead. Write \"action-requests: on\" under publish if you know crawlers that read these qualifiers",
+			s.warn(st, "acap-not-ready", fmt.Sprintf("according to ACAP 1.0, the must-… qualifiers of %s are not ready for use, so the ACAP records disallow %q instead. Write \"action-requests: on\" under publish if you know crawlers that read these qualifiers",
 				st.Usage, st.Pattern))
 		}
 	}

@@ -336,7 +336,7 @@ func (w *writer) circular(rule *policy.Rule) bool {
 		return false
 	}
 	w.problem(policy.NewProblem(policy.Error, "acap-circular", rule.Pos,
-		"the permissions-reference %q is a robots.txt of this policy, which contains a permissions-reference, too. ACAP forbids circular references (section 2.3.2); name another file", rule.PermissionsReference))
+		"the permissions-reference %q leads back to a robots.txt of this policy that has a permissions-reference, too. ACAP forbids circular references (section 2.3.2); name another file", rule.PermissionsReference))
 	return true
 }
 

@@ -41,11 +41,11 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
 	switch {
 	case r.err == errTooManyRedirects:
-		f("robots-redirect", "robots.txt redirects more than five times. In this case, crawlers give up, and treat the whole site as allowed (RFC 9309 section 2.3.1.2)", "answer /robots.txt on this host, without a redirect")
+		f("robots-redirect", "robots.txt redirects more than five times. In this case, crawlers give up, and treat the whole site as allowed (RFC 9309 section 2.3.1.2)", "answer requests for /robots.txt on this host directly, without a redirect")
 		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
-		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"). Crawlers treat the whole site as disallowed until they can fetch it (RFC 9309 section 2.3.1.4). The audit stops here", "answer requests for /robots.txt with status 200, or with 404 if the site has no robots.txt")
+		f("robots-unreachable", "robots.txt cannot be fetched ("+r.outcome()+"). Crawlers treat the whole site as disallowed until they can fetch robots.txt (RFC 9309 section 2.3.1.4). The audit stops here", "answer requests for /robots.txt with status 200, or with 404 if the site has no robots.txt")
 		return nil
 	case r.status == http.StatusNotFound || r.status == http.StatusGone:
 		missing := finding("robots-missing", at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
@@ -57,7 +57,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
-		f("robots-forbidden", "the response for robots.txt is "+r.outcome()+". Crawlers treat this like a site without rules, and fetch everything (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers blocked elsewhere")
+		f("robots-forbidden", "the response for robots.txt is "+r.outcome()+". Crawlers treat this like a site without rules, and fetch everything (RFC 9309 section 2.3.1.3)", "let everyone read /robots.txt, including crawlers that you block from other pages")
 		a.rules = readRobots(nil, nil)
 		return nil
 	}
@@ -79,7 +79,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 func (a *auditor) robotsResponse(r *response) (readable bool) {
 	at := a.robotsURL().String()
 	if n := len(r.redirects); n > 0 && r.final.Host != a.base.Host {
-		a.add(finding("robots-redirect", at, "", "robots.txt redirects to another host: "+r.final.String()+". Crawlers follow the redirect, and obey rules that were written for another site", "answer /robots.txt on this host"))
+		a.add(finding("robots-redirect", at, "", "robots.txt redirects to another host: "+r.final.String()+". Crawlers follow the redirect, and obey rules that were written for another site", "answer requests for /robots.txt on this host directly, without a redirect"))
 	} else if n > 0 && r.final.Path != "/robots.txt" {
 		a.add(finding("robots-redirect", at, "", "robots.txt redirects to "+r.final.String(), "answer requests for /robots.txt directly, without a redirect"))
 	}

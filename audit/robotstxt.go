@@ -107,7 +107,7 @@ func readRobots(data []byte, known func(name string) bool) *robotsTxt {
 // line, and means that the line has no effect.
 func wrongPath(value string) string {
 	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 {
-		return `has "$" before the end of the path, where it is an ordinary character`
+		return `has "$" in the middle of its path (only at the end of a path does "$" have a special meaning)`
 	}
 	if value != "" && strings.IndexByte("/*$", value[0]) < 0 {
 		return `has a path that does not start with "/" or "*"`

@@ -47,7 +47,7 @@ var controlTokens = Channel{
 
 var usageTokens = Channel{
 	Name: "usage token", Key: "usage-tokens", ForEveryone: true,
-	Document: "draft-kelley-aipref-training-preference-signal-00, October 2026", Readers: "none yet; Google intends to",
+	Document: "draft-kelley-aipref-training-preference-signal-00, October 2026", Readers: "no crawler yet; Google intends to read it",
 	On: func(p *policy.Publish) bool { return p.UsageTokens != policy.UsageTokens{} },
 	Carries: func(p *policy.Publish, u policy.Usage) bool {
 		return p.UsageTokens[slices.Index(rightsUsages, u)] != ""
@@ -74,11 +74,11 @@ var noAI = Channel{
 }
 
 var contentSignal = vocabulary(&rights.ContentSignal, Channel{
-	Document: "contentsignals.org, September 2025; use= since August 2026", Readers: "Cloudflare's /crawl, since August 2026",
+	Document: "contentsignals.org, September 2025; use= was added in August 2026", Readers: "Cloudflare's crawling service /crawl, since August 2026",
 })
 
 var contentUsage = vocabulary(&rights.ContentUsage, Channel{
-	Document: "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", Readers: "no crawler documents that it does",
+	Document: "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", Readers: "no crawler documents that it reads Content-Usage",
 })
 
 // vocabulary returns the channel of a vocabulary. It copies c and sets the fields that depend on the vocabulary.
@@ -137,7 +137,7 @@ var tdmRep = Channel{
 }
 
 var rslDocument = Channel{
-	Name: "RSL", Key: "rsl", ForEveryone: true, Document: "RSL 1.0, December 2025", Readers: "no large AI vendor is known to",
+	Name: "RSL", Key: "rsl", ForEveryone: true, Document: "RSL 1.0, December 2025", Readers: "no large AI vendor, as far as is known",
 	On:      func(p *policy.Publish) bool { return p.RSL != "" },
 	Carries: func(p *policy.Publish, _ policy.Usage) bool { return p.RSL != "" },
 	Switch:  func(p *policy.Publish) { p.RSL = rsl.DefaultPath },

@@ -369,7 +369,7 @@ func TestHeadline(t *testing.T) {
 		{"the whole site disallowed", "  - for: everyone\n    disallow: {crawl: /}\n", "is now disallowed for Googlebot"},
 		{"a section disallowed", "  - for: everyone\n    disallow: {crawl: /news/}\n", "The most requested paths that search engines would lose: <code>/news/"},
 		{"not to be indexed", "  - for: everyone\n    disallow: {index: /}\n", "is now kept out of the index for Googlebot"},
-		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "shown with a shorter snippet or none for Googlebot"},
+		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "shown with a shorter snippet or no snippet for Googlebot"},
 		{"where nobody was", "  - for: everyone\n    disallow: {crawl: /of-this-nobody-asked/}\n", "Not requested in this traffic: /of-this-nobody-asked/ is now disallowed"},
 	} {
 		text := strings.Replace(testPolicy, "expect:\n  - Googlebot may crawl https://www.example.com/news/\n", c.rule, 1)

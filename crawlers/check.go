@@ -87,7 +87,7 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 	}
 	for _, f := range c.Follows {
 		if ascii.Lower(f) == ascii.Lower(c.Token) {
-			add("follows", errors.New("names itself"))
+			add("follows", errors.New("must not name the crawler itself"))
 		}
 	}
 	for _, p := range c.Purposes {
@@ -125,7 +125,7 @@ func checkHostPattern(s string) error {
 	if !star {
 		suffix = s
 		if !strings.HasPrefix(s, ".") {
-			return errors.New("must begin with a dot, or with a name that contains *")
+			return errors.New("must begin with a dot, as in .example.com, or contain a *, as in proxy-*.example.com")
 		}
 	}
 	if strings.Count(strings.Trim(suffix, "."), ".") < 1 {

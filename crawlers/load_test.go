@@ -111,7 +111,7 @@ func TestParseFileErrors(t *testing.T) {
 		{"list", "https://example.com/list.json", "ftp://example.com/list.json", "must begin with https://"},
 		{"purpose", "purposes: [search]", "purposes: [1search]", `purposes contains "1search"`},
 		{"pattern", "Example Fetcher/2.0", "(Example", `user-agent "(Example" begins with "("`},
-		{"follows itself", "follows: Googlebot", "follows: examplebot", "follows names itself"},
+		{"follows itself", "follows: Googlebot", "follows: examplebot", "follows must not name the crawler itself"},
 		{"robots-only with examples", "robots-only: true,", "robots-only: true, examples: x,", "cannot have examples"},
 		{"robots-only with user-agents", "robots-only: true,", "robots-only: true, user-agents: x,", "cannot have user-agents"},
 		{"syntax", "[seo]", "[ai-input", "f.yaml: yaml:"},

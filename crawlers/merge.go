@@ -82,7 +82,7 @@ func (c *Catalog) Merge(rows ...Row) (*Catalog, error) {
 	for _, row := range rows {
 		for _, f := range row.Follows {
 			if _, ok := at[ascii.Lower(f)]; !ok {
-				errs = append(errs, &RowError{row.Token, "follows", fmt.Errorf("names %q, which is neither in the catalog nor in this file", f)})
+				errs = append(errs, &RowError{row.Token, "follows", fmt.Errorf("must name crawlers in the catalog or in this file, not %q", f)})
 			}
 		}
 	}
@@ -156,7 +156,7 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 		}
 	}
 	if r.Results != "" && c.Category != CategorySearch {
-		add("results", errors.New("are only for crawlers of category search"))
+		add("results", errors.New("is only for crawlers of category search"))
 	}
 	if c.Category != "" && !c.Category.Valid() {
 		add("category", fmt.Errorf("%q does not exist", c.Category))

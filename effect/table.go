@@ -62,7 +62,7 @@ var table = [numLosses]row{
 	{"index", "kept out of the index", SafetyIndex, true, " index noindex unavailable_after "},
 	{"unavailable", "kept out of the index from a certain date on", SafetyIndex, true, " index unavailable_after "},
 	{"search", "disallowed for search", SafetyIndex, true, " search "},
-	{"snippet", "shown with a shorter snippet or none", SafetyIndex, true, " present-snippet nosnippet max-snippet "},
+	{"snippet", "shown with a shorter snippet or no snippet", SafetyIndex, true, " present-snippet nosnippet max-snippet "},
 	{"link", "shown without a link", SafetyIndex, true, " present-link "},
 	{"limit", "limited", SafetyLimits, true, " limit crawl-delay "},
 	{"follow", "not used to find other pages", SafetyIndex, false, " follow nofollow "},

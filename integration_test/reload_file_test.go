@@ -235,7 +235,7 @@ func TestReloadWords(t *testing.T) {
 		"0": "invalid reload", "soon": "invalid reload", "-1s": "invalid reload", "": "Wrong argument count or unexpected line ending",
 	} {
 		err := s.reconfigure("robots_policy POLICY {\nreload " + word + "\n}")
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "reload takes off")) {
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "reload takes \"off\"")) {
 			t.Errorf("reload %s: %v", word, err)
 		}
 	}

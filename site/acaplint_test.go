@@ -22,27 +22,27 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		{
 			"must-include-resource of a presentation", "ACAP 2.5.5.2.5",
 			"  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: /credit.html}\n",
-			`5:24: warning: ACAP 1.0 calls the must-… qualifiers of present not ready`, "must-include-resource",
+			`5:24: warning: according to ACAP 1.0, the must-… qualifiers of present are not ready`, "must-include-resource",
 		},
 		{
 			"must-use-resource of a presentation", "ACAP 2.5.5.2.2",
 			"  - for: everyone\n    allow:\n      present-thumbnail: {paths: /book/, must-use-resource: /book/cover.jpg}\n",
-			`5:34: warning: ACAP 1.0 calls the must-… qualifiers of present-thumbnail not ready`, "must-use-resource",
+			`5:34: warning: according to ACAP 1.0, the must-… qualifiers of present-thumbnail are not ready`, "must-use-resource",
 		},
 		{
 			"the role link", "ACAP 2.5.5.2.5",
 			"  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: \"the-acap:link:/terms.html\"}\n",
-			`5:24: warning: ACAP 1.0 calls the must-… qualifiers of present not ready`, "the-acap:link",
+			`5:24: warning: according to ACAP 1.0, the must-… qualifiers of present are not ready`, "the-acap:link",
 		},
 		{
 			"a file that has references itself", "ACAP 2.3.2",
 			"  - for: GPTBot\n    hosts: www.example.com\n    permissions-reference: https://www.example.com/robots.txt\n",
-			`3:5: error: the permissions-reference "https://www.example.com/robots.txt" is a robots.txt of this policy`, "",
+			`3:5: error: the permissions-reference "https://www.example.com/robots.txt" leads back to a robots.txt of this policy`, "",
 		},
 		{
 			"a file of another host of the policy that has references itself", "ACAP 2.3.2",
 			"  - for: GPTBot\n    hosts: [www.example.com, \"*.press.example.com\"]\n    permissions-reference: https://a.press.example.com/robots.txt\n",
-			`3:5: error: the permissions-reference "https://a.press.example.com/robots.txt" is a robots.txt of this policy`, "",
+			`3:5: error: the permissions-reference "https://a.press.example.com/robots.txt" leads back to a robots.txt of this policy`, "",
 		},
 		{
 			"a resource that may not be crawled", "ACAP 2.5.3.2",

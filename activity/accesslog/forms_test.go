@@ -361,7 +361,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	q := requests(rand.New(rand.NewPCG(3, 1)), 1)[0]
 	for text, want := range map[string]string{
-		"{\n  \"level\": \"info\",\n  \"ts\": 1\n}\n":                                                   "each JSON object is spread over several lines; write: jq -c . FILE |",
+		"{\n  \"level\": \"info\",\n  \"ts\": 1\n}\n":                                                   "each JSON object is spread over several lines; run: jq -c . FILE |",
 		object("when", 1, "path", "/a", "ua", "x") + "\n":                                               "give them with --map, as in --map time=ts,ip=client.ip,host=host,uri=path,agent=ua; the first line has the fields path, ua and when",
 		`{"level":"info","ts":1622829915.95,"logger":"admin","msg":"admin endpoint started"}` + "\n":    "turn on Caddy's access log",
 		"2026/11/22 09:00:00 [error] 7#7: *1 open() failed\n":                                           "this is an error log of nginx",
@@ -369,7 +369,7 @@ func TestRefusals(t *testing.T) {
 		"Nov 22 09:00:00 lb haproxy[7]: 192.0.2.7:1 [22/Nov/2026:09:00:00.1] f b/s 0/0/1/2/3 200 7 -\n": "capture request header User-Agent",
 		"<html>\n": "this is a web page",
 		"time:[22/Nov/2026:09:00:00 +0000]\thost:192.0.2.7\treq:GET / HTTP/1.1\tua:x\n": "--format 'time:$time_local",
-		"hello\n": "unknown log format: describe it with --format", "\xfd7zXZ\x00\x00\x04": "write: xz -dc FILE | caddy robots-policy replay",
+		"hello\n": "unknown log format: describe it with --format", "\xfd7zXZ\x00\x00\x04": "run: xz -dc FILE | caddy robots-policy replay",
 		"LPKSHHRH\x00\x00": "journalctl --file FILE", "SQLite format 3\x00": "--database",
 		strings.Replace(q.caddy("User-Agent"), `"ts"`, `"t"`, 1) + "\n": "the time in the line is missing or invalid); give them with --map, as in --map time=",
 	} {

@@ -33,7 +33,7 @@ func refusedFile(start []byte) error {
 		case p.command == "":
 			return fmt.Errorf("the file is %s, not an access log; use the option --database for the activity database", p.name)
 		default:
-			return fmt.Errorf("the file is %s; write: %s | caddy robots-policy replay POLICY -", p.name, p.command)
+			return fmt.Errorf("the file is %s; run: %s | caddy robots-policy replay POLICY -", p.name, p.command)
 		}
 	}
 	return nil
@@ -44,7 +44,7 @@ var strange = []struct {
 	line *regexp.Regexp
 	what string
 }{
-	{regexp.MustCompile(`^\{\s*$`), "each JSON object is spread over several lines; write: jq -c . FILE | caddy robots-policy replay POLICY -"},
+	{regexp.MustCompile(`^\{\s*$`), "each JSON object is spread over several lines; run: jq -c . FILE | caddy robots-policy replay POLICY -"},
 	{regexp.MustCompile(`^\d{4}/\d\d/\d\d [0-9:]+ \[\w+\] \d+#`), "this is an error log of nginx; give the access log instead"},
 	{regexp.MustCompile(`^\[\w{3} \w{3} \d\d [0-9:.]+ \d{4}\] \[`), "this is an error log of Apache; give the access log instead"},
 	{regexp.MustCompile(`haproxy\[\d+\]:`), "HAProxy's usual log has no User-Agent; add it with HAProxy's directive \"capture request header User-Agent len 200\", and describe the lines with --format"},
@@ -71,7 +71,7 @@ func refusal(first *badLine) error {
 		}
 		return fmt.Errorf("the field names of this JSON log are unknown (%w); give them with --map, as in %s%s", first.why, example, fields)
 	}
-	return fmt.Errorf(`unknown log format: describe it with --format, as in --format '$remote_addr [$time_local] "$request" $status "$http_user_agent"'; the first line (%w) is %s`, first.why, first.shown())
+	return fmt.Errorf(`unknown log format: describe it with --format, as in --format '$remote_addr [$time_local] "$request" $status "$http_user_agent"'; the first line cannot be read (%w): %s`, first.why, first.shown())
 }
 
 // namesIn returns the names of the fields in a JSON object. The text may end before the object does.

@@ -135,7 +135,7 @@ func (s *KeepsSubject) ofTraffic(f *claim.Finding, traffic *SearchLoss, covered 
 	default:
 		f.Text, f.Details = "Search engines lose none of their requests "+periodWords(covered), traffic.details()
 		if traffic.Intended > 0 {
-			f.Text += fmt.Sprintf(", apart from %s that are intended", english.Number(traffic.Intended))
+			f.Text += fmt.Sprintf(", apart from %s whose loss is intended", english.Number(traffic.Intended))
 		}
 	}
 	for _, g := range repeated {
@@ -157,7 +157,7 @@ func (s *SearchLoss) details() (lines []string) {
 		case c.Intended:
 			line += ", as intended"
 		case c.Site:
-			line += ", because the new policy no longer allows it"
+			line += ", because the new policy no longer has an allow entry there"
 		default:
 			line += fmt.Sprintf("; if this is intended, write %q into the rule", c.Loss.Intended())
 		}

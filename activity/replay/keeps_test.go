@@ -43,7 +43,7 @@ func TestSearchKeeps(t *testing.T) {
 		{"requests that were not recorded, and a loss", open, rule("for: Googlebot\ndisallow: {crawl: /shop/}"), []claim.Gap{dropped}, true, 0, claim.CannotBeJudged, "500,000 requests could not be recorded"},
 		{"requests that were not recorded, and no loss", open, rule("for: GPTBot\ndisallow: {crawl: /}"), []claim.Gap{dropped}, true, 0, claim.Holds, "none of their requests"},
 		{"a host that the whole site is taken from was lost before", rule("for: everyone\ndisallow: {crawl: /}"), rule("for: everyone\ndisallow: {crawl: /}\nname: again"), nil, true, 0, claim.Holds, "none"},
-		{"intended", open, rule("for: Googlebot\ndisallow: {crawl: /}\nintended: true"), nil, true, 0, claim.Holds, "that are intended"},
+		{"intended", open, rule("for: Googlebot\ndisallow: {crawl: /}\nintended: true"), nil, true, 0, claim.Holds, "whose loss is intended"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

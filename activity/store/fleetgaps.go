@@ -50,8 +50,8 @@ func gaps(nodes []Node, now, from time.Time) (all []claim.Gap) {
 		case n.Silent():
 			continue // the server sends from a new database instead
 		case n.Behind > n.Every+max(n.Every, time.Minute):
-			g.Name, g.What = GapUnsentRows, fmt.Sprintf("the server %s of the fleet has not sent all of its requests of the last %s", n.Name, n.Behind.Round(time.Second))
-			g.Close = "wait until the server has sent these requests. If it cannot send them, Caddy's log on that server contains the reason"
+			g.Name, g.What = GapUnsentRows, fmt.Sprintf("the fleet database does not yet have all requests that the server %s recorded in the last %s", n.Name, n.Behind.Round(time.Second))
+			g.Close = "wait until the server has sent these requests to the fleet database. If it cannot send them, Caddy's log on that server contains the reason"
 		case skew > maxClockSkew:
 			g = claim.Gap{Name: GapClocksApart, From: from, To: now, What: fmt.Sprintf("the clock of the server %s of the fleet is wrong by %s", n.Name, skew.Round(time.Second)), Close: "synchronize its clock with NTP"}
 		default:

@@ -37,7 +37,7 @@ func ExplainRunning(addr netip.Addr) Explainer {
 		for _, e := range engines.All() {
 			identity, evidence = explain(e, facts, addr)
 			if card := e.card(facts); card != (webbotauth.Card{}) {
-				evidence += "; the owner of the crawler's keys describes itself as: " + card.String()
+				evidence += "; the owner of the keys that sign the crawler's requests states: " + card.String()
 			}
 			if identity != policy.Unknown {
 				return identity, evidence

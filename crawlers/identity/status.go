@@ -29,7 +29,7 @@ type ListStatus struct {
 	AsOf      time.Time `json:"as_of,omitzero"` // absent if there is no list
 	Age       string    `json:"age,omitempty"`
 	Fresh     bool      `json:"fresh"` // true while the list is recent enough to detect impostors
-	// Old says what the list can no longer prove because of its age, or will soon no longer prove, such as "of
+	// Old says what the list can no longer prove because of its age, or will soon no longer prove, such as "from
 	// 2026-05-05, too old to verify crawlers". It is empty for a recent list.
 	Old        string    `json:"old,omitempty"`
 	Incomplete string    `json:"incomplete,omitempty"` // the reason why the list does not detect impostors even if it is fresh

@@ -40,20 +40,20 @@ const (
 // warnAge is the age from which warnings say that a list will soon be too old.
 const warnAge = 180 * 24 * time.Hour
 
-// Old returns a phrase about the age of the list, such as "of 2026-05-05, too old to verify crawlers". The phrase says
-// what the list can no longer prove, or the day after which it can no longer verify crawlers. It belongs at the end of
-// a sentence. Old returns "" if the list is recent or does not exist.
+// Old returns a phrase about the age of the list, such as "from 2026-05-05, too old to verify crawlers". The phrase
+// says what the list can no longer prove, or the day after which it can no longer verify crawlers. It belongs at the
+// end of a sentence. Old returns "" if the list is recent or does not exist.
 func (l *ListStatus) Old(now time.Time) string {
 	date, end := l.Date.Format(time.DateOnly), Expires(l.Date).Format(time.DateOnly)
 	switch age := now.Sub(l.Date); {
 	case l.Date.IsZero():
 		return ""
 	case age > maxVerifyAge:
-		return "of " + date + ", too old to verify crawlers"
+		return "from " + date + ", too old to verify crawlers"
 	case age > warnAge:
-		return "of " + date + ", and after " + end + " too old to verify crawlers"
+		return "from " + date + "; after " + end + ", it will be too old to verify crawlers"
 	case age > maxAge && !l.Snapshot:
-		return "of " + date + ", too old to detect impostors, and after " + end + " too old to verify crawlers"
+		return "from " + date + ", too old to detect impostors; after " + end + ", it will also be too old to verify crawlers"
 	}
 	return ""
 }

@@ -475,13 +475,13 @@ func TestOld(t *testing.T) {
 		want    string
 	}{
 		{7, false, ""},
-		{8, false, "of 2026-05-05, too old to detect impostors, and after 2026-12-01 too old to verify crawlers"},
+		{8, false, "from 2026-05-05, too old to detect impostors; after 2026-12-01, it will also be too old to verify crawlers"},
 		{8, true, ""},
 		{180, true, ""},
-		{181, true, "of 2026-05-05, and after 2026-12-01 too old to verify crawlers"},
-		{210, true, "of 2026-05-05, and after 2026-12-01 too old to verify crawlers"},
-		{211, true, "of 2026-05-05, too old to verify crawlers"},
-		{211, false, "of 2026-05-05, too old to verify crawlers"},
+		{181, true, "from 2026-05-05; after 2026-12-01, it will be too old to verify crawlers"},
+		{210, true, "from 2026-05-05; after 2026-12-01, it will be too old to verify crawlers"},
+		{211, true, "from 2026-05-05, too old to verify crawlers"},
+		{211, false, "from 2026-05-05, too old to verify crawlers"},
 	} {
 		l := ListStatus{Date: date, Snapshot: c.builtIn}
 		if got := l.Old(date.AddDate(0, 0, c.days)); got != c.want {

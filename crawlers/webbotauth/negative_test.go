@@ -38,7 +38,7 @@ func TestNegativeVectors(t *testing.T) {
 		{"NV-13: several members and none named", `first="https://signature-agent.test", second="https://other-agent.test"`, `("@authority" "signature-agent")` + until2124, "+1vomCIkcZg+3SGgA/XX2FFlS13bVmSPQjBgCclNhatOKs08sckrIx723RIJ/gTAJPGvXfnP3O6W70q41C+BDg==", 1735689660, Unverified, "without the parameter"},
 		{"NV-14: a missing member", `other="https://signature-agent.test"`, covered + until2124, genuine, 1735689660, Unverified, "without the parameter"},
 		{"NV-16: http", `sig1="http://signature-agent.test"`, covered + until2124, "Mwv2BtF7JrgdsyTdpxNJzjc7BMWu0IvufR7FjzCJaYx1VZFDvSFvqnCyHQOBpH5HUmGfMmZHwmp2LAKsFt6cCA==", 1735689660, Unverified, "must be an https URL"},
-		{"NV-17: a path of the origin", `sig1="https://signature-agent.test/keys"`, covered + until2124, "vIPkgnOG178b20lu4tMkGgyEPpsAOOFODichdLIrrNt0Y/KMQtoLxWrODh4srzzLySJtihrYgoP4bLWV+jweDw==", 1735689660, Unverified, "does not refer to the expected key directory"},
+		{"NV-17: a path of the origin", `sig1="https://signature-agent.test/keys"`, covered + until2124, "vIPkgnOG178b20lu4tMkGgyEPpsAOOFODichdLIrrNt0Y/KMQtoLxWrODh4srzzLySJtihrYgoP4bLWV+jweDw==", 1735689660, Unverified, "refers to another key directory than the expected one"},
 		{"NV-18: unterminated string", `sig1="https://signature-agent.test`, covered + until2124, genuine, 1735689660, Unverified, "invalid Signature-Agent"},
 		{"the valid request that the others are made from", agent, covered + until2124, genuine, 1735689660, Verified, ""},
 	} {

@@ -124,7 +124,7 @@ var (
 	errReplayed    = errors.New("the nonce has been used before")
 	errExpired     = errors.New("the signature has expired")
 	errNoKey       = errors.New("the directory has no such key")
-	errOther       = errors.New("the request does not refer to the expected key directory")
+	errOther       = errors.New("the request refers to another key directory than the expected one")
 	errUnavailable = errors.New("the key directory is not available")
 	errForgotten   = errors.New("too many nonces are in use, so it cannot be checked whether this nonce has been used before")
 )
@@ -186,11 +186,11 @@ func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list 
 	now := v.options.Now()
 	switch {
 	case s.created.After(now.Add(maxSkew)):
-		return Result{Status: Invalid, Err: errors.New("the signature was created in the future")}
+		return Result{Status: Invalid, Err: errors.New("the signature says that it was created in the future")}
 	case !now.Before(s.expires) || now.Sub(s.created) >= maxAge:
 		return Result{Status: Invalid, Err: errExpired}
 	case !s.created.Before(s.expires):
-		return Result{Status: Invalid, Err: errors.New("the signature expires before it is created")}
+		return Result{Status: Invalid, Err: errors.New("the parameter expires is earlier than the parameter created")}
 	case s.keyID == testKeyID && !v.options.testKeys:
 		return Result{Status: Invalid, Err: errors.New("signed with the public test key of RFC 9421")}
 	}

@@ -301,7 +301,7 @@ func writeNote(w io.Writer, name string, line int, message string) {
 }
 
 func schemaCommand() *cobra.Command {
-	return Command("schema", "Prints the JSON Schema of policy files, for editors",
+	return Command("schema", "Prints the JSON Schema of policy files, for text editors",
 		exactly(0, "no arguments", func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(policyfile.Schema())
 			return err

@@ -71,7 +71,7 @@ func crawlersUpdateCommand() *cobra.Command {
 		}))
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check the catalog, and compare it with the catalog in use")
-	cmd.Flags().BoolVar(&allowLoss, "allow-loss", false, "write the catalog even if it is older, has fewer search crawlers or is much smaller than the catalog in use")
+	cmd.Flags().BoolVar(&allowLoss, "allow-loss", false, "write the catalog even if it is older or much smaller than the catalog in use, or lacks some of its search crawlers")
 	return cmd
 }
 

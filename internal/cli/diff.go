@@ -104,7 +104,7 @@ The exit code is:
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	mergeFlag(cmd, &merge)
 	cmd.Flags().StringVar(&catalog, "catalog", "", "show how the decisions of a policy differ between the catalog of this program and the catalog in `FILE|URL`")
-	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings, any (of these) or none; separate several with commas")
+	cmd.Flags().StringSliceVar(&fail, "fail-on", []string{"search-loss"}, "exit with 1 if there are differences of these `CLASSES`: search-loss, decisions, settings, spellings or any; with none, differences do not change the exit code. Separate several with commas")
 	return cmd
 }
 

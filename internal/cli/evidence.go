@@ -88,7 +88,7 @@ changed, and 2 if it cannot be read.`
 	cmd.Example = `  caddy robots-policy evidence /var/lib/caddy/evidence --crawler GPTBot --since 30d
   caddy robots-policy evidence /var/lib/caddy/evidence --since 2026-11-01 --html report.html`
 	flags := cmd.Flags()
-	flags.StringVar(&crawler, "crawler", "", "only events of this crawler; give its name in robots.txt, such as GPTBot")
+	flags.StringVar(&crawler, "crawler", "", "only events of this crawler, named as in robots.txt, such as GPTBot")
 	flags.StringVar(&host, "host", "", "only events on this host")
 	flags.StringVar(&since, "since", "", "only events since this day or time, or not older than this duration: 2026-11-22, 2026-11-22T10:00:00Z or 30d")
 	flags.StringVar(&until, "until", "", "only events before this day or time")

@@ -20,7 +20,7 @@ import (
 func explainCommand() *cobra.Command {
 	var agent, address, merge string
 	var asJSON bool
-	cmd := Command("explain FILE|ROBOTS.TXT|URL --agent AGENT URL", "Explains what robots.txt, headers, meta tags and rights documents say about a request, whether the server blocks it, and which line of the file is the reason",
+	cmd := Command("explain FILE|ROBOTS.TXT|URL --agent AGENT URL", "Explains what robots.txt, headers, meta tags and rights documents say about a request, whether the server blocks it, and which line of the policy or robots.txt decides",
 		exactly(2, "FILE --agent AGENT URL", func(cmd *cobra.Command, args []string) error {
 			u, err := url.Parse(args[1])
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -64,7 +64,7 @@ func explainCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Explains what robots.txt, headers, meta tags and rights documents say about a request,
-whether the server blocks it, and which line of the file is the reason.
+whether the server blocks it, and which line of the policy or robots.txt decides.
 
 The first argument is a policy file, a robots.txt, or the URL of one. The last argument is
 the URL of the requested page.`

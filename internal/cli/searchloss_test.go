@@ -147,7 +147,7 @@ func TestSearchGuard(t *testing.T) {
 		{"disallowed", verified, 0, in, ask, `Googlebot: 3 requests for 1 path disallowed by line 4 (everyone); if this is intended, write "intended: [disallows-search]"`},
 		{"not to be indexed", verified, 0, in, "  - for: everyone\n    disallow: {index: /news/}\n", `Googlebot: 3 requests for 1 path kept out of the index by line 4 (everyone); if this is intended, write "intended: [site-not-indexed]"`},
 		{"noindex of an engine", verified, 0, in, "  - for: Googlebot\n    robots-tag: [{rules: noindex, paths: /news/}]\n", `Googlebot: 3 requests for 1 path kept out of the index`},
-		{"without a snippet", verified, 0, in, "  - for: everyone\n    disallow: {present-snippet: /}\n", `Googlebot: 3 requests for 1 path shown with a shorter snippet or none`},
+		{"without a snippet", verified, 0, in, "  - for: everyone\n    disallow: {present-snippet: /}\n", `Googlebot: 3 requests for 1 path shown with a shorter snippet or no snippet`},
 		{"where nobody was", verified, 0, in, "  - for: everyone\n    disallow: {crawl: /shop/}\n", ""},
 		{"as many as may be lost", verified, 3, in, out, ""},
 		{"blocked before too", verified, 0, out, out, ""},

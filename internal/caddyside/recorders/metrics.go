@@ -168,7 +168,7 @@ func (m *Metrics) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	if d.NextArg() {
 		if d.Val() != "hosts" {
-			return d.Errf("invalid metrics %q: must be \"hosts\", or left out", d.Val())
+			return d.Errf("invalid metrics %q: the first argument can only be \"hosts\", as in: metrics hosts", d.Val())
 		}
 		m.Hosts, m.HostNames = true, d.RemainingArgs()
 		if len(m.HostNames) == 1 {

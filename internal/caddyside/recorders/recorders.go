@@ -97,10 +97,10 @@ var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_error_timesta
 	"When the evidence log last had a problem, in Unix seconds, by reason: write, clock, file, signature, killed, damaged or timestamp. 0 if it has had no such problem since it was opened.", []string{"reason"}, nil)
 
 var behindDesc = prometheus.NewDesc("caddy_robots_policy_fleet_database_behind_seconds",
-	"How many seconds ago ClickHouse last had all totals of this server's activity database; 0 if it has all of them now.", nil, nil)
+	"How many seconds ago ClickHouse last had all totals of requests from this server's activity database; 0 if it has all of them now.", nil, nil)
 
 var claimDesc = prometheus.NewDesc("caddy_robots_policy_claims",
-	"Claims that the server checks. The series with the present outcome of a claim (holds, fails, or cannot be judged) is 1, and the other two are 0. evidence-whole: the evidence log is complete and signed. evidence-last: the evidence log still has the last line that the server copied to Caddy's storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: no request is missing from the totals of this server. sent-all: ClickHouse has all totals of this server.", []string{"claim", "outcome"}, nil)
+	"Claims that the server checks. The series with the present outcome of a claim (holds, fails, or cannot be judged) is 1, and the other two are 0. evidence-whole: the evidence log is complete and signed. evidence-last: the evidence log still has the last line that the server copied to Caddy's storage. lists-current: no list of addresses or keys is out of date. none-unrecorded: this server's totals of requests are complete. sent-all: ClickHouse has all of these totals.", []string{"claim", "outcome"}, nil)
 
 // claimsTimeout limits the time for the claims of the activity database in one scrape.
 const claimsTimeout = 2 * time.Second

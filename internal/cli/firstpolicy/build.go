@@ -141,7 +141,7 @@ func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) 
 func (b *builder) header() string {
 	lines := []string{
 		policyinput.Modeline, "", "Rules for crawlers on " + cmp.Or(b.answers.Host, "this site") + ".",
-		"After a change: caddy robots-policy check FILE",
+		"After a change, run: caddy robots-policy check FILE",
 		"To reject changes that take pages away from search engines, write max_search_loss 0 under activity in the Caddyfile",
 	}
 	if len(b.spec.Sitemaps) == 0 {
@@ -207,7 +207,7 @@ func (b *builder) no(t Topic) {
 	}
 	switch t {
 	case Search:
-		b.rule("Search engines do not list the site. They may read its pages: only a crawler that\nreads a page can see that it may not be listed.", policy.Rule{
+		b.rule("Search engines must not list the site. They may read its pages: only a crawler that\nreads a page can see that the page must not be listed.", policy.Rule{
 			Name: "not in search engines", For: everyone(), Statements: wholeSite(false, policy.Index, policy.Search),
 			IntendedChecks: []string{"site-not-indexed"},
 		})
@@ -293,7 +293,7 @@ func (b *builder) staging() {
 	if a.To[Training] != No {
 		usages = append(usages, policy.TrainAI)
 	}
-	b.rule("Staging hosts must not be found. Crawlers may read their pages, because a crawler has to\nread a page to see that it may not be listed. Pages that must stay secret need a login.", policy.Rule{
+	b.rule("Staging hosts must not be found. Crawlers may read their pages, because a crawler has to\nread a page to see that the page must not be listed. Pages that must stay secret need a login.", policy.Rule{
 		Name: "staging", For: everyone(), Hosts: a.Staging, Statements: wholeSite(false, usages...),
 	})
 	for _, h := range a.Staging {
