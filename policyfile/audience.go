@@ -141,7 +141,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if c, ok := p.catalog.Lookup(text); ok {
 		if first, _, spaced := strings.Cut(c.Token, " "); spaced {
-			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself finds its group in robots.txt, but strict robots.txt parsers see the name %s instead of %s. If the crawler must not miss the rule, write \"enforce: block\" in the rule", quote(first), quote(c.Token))
+			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself finds its group in robots.txt, but strict robots.txt parsers see the name %s instead of %s. To enforce the rule in any case, write \"enforce: block\" in the rule", quote(first), quote(c.Token))
 		}
 		return
 	}

@@ -61,7 +61,7 @@ var ruleFields = fields[*ruleReader]{
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
 	subMap("requests", "requests to the crawler, such as to delete all copies of a page. They are published only with action-requests: on, because ACAP 1.0 says that they are not ready for use",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
-	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys for, hosts and name",
+	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys \"for\", \"hosts\" and \"name\"",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
 		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }
@@ -175,7 +175,7 @@ func readCrawlDelay(p *parser, n *yaml.Node, r *ruleReader) {
 		if number := strings.TrimRight(text, " second"); number != text && decimal.MatchString(number) {
 			near = number
 		}
-		p.report(posOf(n), "bad-value", near, "invalid crawl-delay %s: must be a number of seconds above 0 and up to %d, such as 2 or 0.5, or none", quote(text), maxDelay)
+		p.report(posOf(n), "bad-value", near, "invalid crawl-delay %s: must be a number of seconds above 0 and up to %d, such as 2 or 0.5, or the word none", quote(text), maxDelay)
 		return
 	}
 	r.rule.CrawlDelay = time.Duration(seconds*1000+0.5) * time.Millisecond
@@ -319,7 +319,7 @@ func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
 		return
 	}
 	if !limitRate.MatchString(text) {
-		p.report(posOf(n), "bad-value", cmp.Or(limitIn(text), sameMeaning(text, []string{"none"})), "invalid limit %s: must be a number of requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", quote(text))
+		p.report(posOf(n), "bad-value", cmp.Or(limitIn(text), sameMeaning(text, []string{"none"})), "invalid limit %s: must be a number of requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or the word none", quote(text))
 		return
 	}
 	end := len(text) - len("/m")

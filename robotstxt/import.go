@@ -186,7 +186,7 @@ func (im *importer) dropNames() {
 			}
 			return true
 		case name != g.Name:
-			im.f.note(g.number, "in a policy, %q means several crawlers, so import writes the name of the one crawler in this group as %s", g.Name, name)
+			im.f.note(g.number, "in a policy, %q means several crawlers, so import writes the name of this crawler as %s", g.Name, name)
 		}
 		return false
 	})

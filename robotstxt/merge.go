@@ -57,7 +57,7 @@ func (l line) merged(stated Stated) (text, why string) {
 	case l.isPreferences() && stated.Preferences:
 		return "", "the policy states preferences about AI or search, and for some paths, this line would replace them. Only a usage that a line disallows for all paths is copied"
 	case !printable(l.value) || len(text) > maxLine:
-		return "", "the line contains invalid or control characters, or is longer than crawlers read"
+		return "", "the line contains invalid or control characters, or is too long for crawlers"
 	}
 	return text, ""
 }

@@ -182,7 +182,7 @@ func (r *reader) other(key, value string) {
 	switch text := key + ": " + value; {
 	case value == "":
 	case !printable(value) || len(text) > maxLine:
-		r.note("import and merge leave out a %s line, because it has invalid or control characters, or is longer than crawlers read", key)
+		r.note("import and merge leave out a %s line, because it has invalid or control characters, or is too long for crawlers", key)
 	default:
 		r.file.others = append(r.file.others, text)
 	}

@@ -17,7 +17,7 @@ import (
 // forgetCommand deletes rows of an activity database.
 func forgetCommand() *cobra.Command {
 	var crawler, host, clickHouse string
-	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the totals of a crawler or a host from an activity database",
+	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the request totals of a crawler or a host from an activity database",
 		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
@@ -61,7 +61,7 @@ Deletes the stored numbers of requests (totals) of a crawler, a host, or a crawl
 host from the activity database in a directory. Stop Caddy first. If the server sends
 totals to ClickHouse, the command also prints the SQL statements that delete them there.
 With --clickhouse, it runs these statements.`
-	cmd.Flags().StringVar(&crawler, "crawler", "", "delete the totals of this crawler; give its name in robots.txt, such as GPTBot")
+	cmd.Flags().StringVar(&crawler, "crawler", "", "delete the totals of this crawler; write the name that it has in robots.txt, such as GPTBot")
 	cmd.Flags().StringVar(&host, "host", "", "delete the totals of this host")
 	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "also delete the totals in this ClickHouse, for all servers of the fleet: "+clickHouseAddress)
 	return cmd
