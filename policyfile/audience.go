@@ -55,7 +55,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		if !crawlers.Category(strings.ToLower(a.Name)).Valid() {
 			unknown, near := "unknown category "+quote(a.Name), Nearest(a.Name, categoryNames())
 			if tokens := productWords[squash(a.Name)]; tokens != nil {
-				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "there is no such category; name the crawlers that you mean, such as "+english.List(tokens, "or"))
+				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "name the crawlers that you mean, such as "+english.List(tokens, "or"))
 			} else if audience, what := p.known().group(a.Name); audience != "" && near == "" {
 				p.reportAdvice(posOf(n), "unknown-category", audience, unknown, what)
 			} else {
