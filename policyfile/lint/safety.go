@@ -256,7 +256,7 @@ func (l *linter) liftsSite(rule int) (finding, bool) {
 		if s.OverSite && effect.NearlyWhole(lifted) {
 			return finding{
 				guard: safetyLift, at: s.Pos,
-				message: fmt.Sprintf("this lifts the site's own restrictions of %s from nearly all pages, even from pages that should have them", s.Usage),
+				message: fmt.Sprintf("this removes the site's own restrictions on the usage %s from nearly all pages, even from pages that should have them", s.Usage),
 				fix:     "name the paths where the site's restriction is a mistake",
 			}, true
 		}
