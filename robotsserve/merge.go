@@ -54,7 +54,7 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	}
 	if errors.Is(other.Unreadable(), robotstxt.ErrUTF16) && disallows(other) {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-new-encoding", policy.Pos{},
-			"the site's robots.txt is in UTF-16, which crawlers cannot read, so they could fetch all paths that it disallows. The merged robots.txt is in UTF-8, so it now disallows these paths; to keep them open, delete the Disallow lines from the site's file"))
+			"the site's robots.txt is in UTF-16, which crawlers cannot read, so they could fetch all paths that it disallows. The merged robots.txt is in UTF-8, so it now disallows these paths; to keep these paths allowed, delete the Disallow lines from the site's file"))
 	}
 	return l, d, problems, below.Notes()
 }

@@ -75,7 +75,7 @@ The exit code is:
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than this duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests at or after this day or time")
 	flags.StringVar(&f.html, "html", "", "write the report as one HTML page to this file")
-	flags.StringSliceVar(&f.accept, "accept", nil, "give a result despite these gaps in the traffic, such as unreadable-lines; the report has the name of each gap")
+	flags.StringSliceVar(&f.accept, "accept", nil, "give a result despite these gaps in the traffic data, such as unreadable-lines; the report has the name of each gap")
 	mergeFlag(cmd, &f.merge)
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return cmd
