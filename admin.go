@@ -229,8 +229,11 @@ func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 		limit = policy.ModeUnset
 	}
 	handlers := override(limit)
-	a.logger.Warn("enforcement limited through the admin API until the next reload of Caddy",
-		zap.String("mode", word), zap.Int("handlers", handlers))
+	message := "enforcement limited through the admin API until the next reload of Caddy"
+	if limit == policy.ModeUnset {
+		message = "limit of enforcement removed through the admin API"
+	}
+	a.logger.Warn(message, zap.String("mode", word), zap.Int("handlers", handlers))
 	return respondJSON(w, http.StatusOK, map[string]any{"mode": word, "handlers": handlers})
 }
 

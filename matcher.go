@@ -179,7 +179,7 @@ func (m *MatchCrawler) markWanted() error {
 			}
 		}
 		if !found {
-			return fmt.Errorf("invalid crawler %q: must be a product token, category, operator or purpose that belongs to at least one crawler that sends requests", text)
+			return fmt.Errorf("invalid crawler %q: must be the name (product token), category, operator or purpose of at least one crawler that sends requests", text)
 		}
 	}
 	return nil
@@ -299,7 +299,7 @@ func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()
 		if len(args) == 0 {
-			return d.Err("crawler takes product tokens, category:NAME, operator:NAME, purpose:NAME, signed:HOST, any or unlisted")
+			return d.Err("crawler takes names of crawlers (product tokens), category:NAME, operator:NAME, purpose:NAME, signed:HOST, any or unlisted")
 		}
 		if err := m.parseArgs(args); err != nil {
 			return d.WrapErr(err)

@@ -51,7 +51,7 @@ func TestUnreadablePolicies(t *testing.T) {
 		nowhere: "reading the policy: stat " + nowhere + ": no such file or directory; check the name: unless it starts with /, it is relative to the directory in which the server runs",
 		dir:     "reading the policy: " + dir + " is a directory; write the path of the policy file in it, such as " + filepath.Join(dir, "site-policy.yaml"),
 		large:   large + `:1:1: error: a policy file can have up to 1 MiB; use wildcards instead of listing every page [file-too-large]`,
-		invalid: invalid + `:3:10: error: invalid name "Google" (did you mean "Googlebot"?): the crawlers of this operator are called operator:Google; if this is really the name of a crawler, list it under "crawlers" [bad-audience]`,
+		invalid: invalid + `:3:10: error: invalid name "Google" (did you mean "Googlebot"?): for all crawlers of this operator, write operator:Google; if this is really the name of a crawler, list it under "crawlers" [bad-audience]`,
 	} {
 		var c caddy.Config
 		if err := json.Unmarshal(adapt(t, path), &c); err != nil {

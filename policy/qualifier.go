@@ -121,7 +121,7 @@ var qualifierTable = []qualifierSyntax{
 	},
 	{
 		QualifierProhibitedModification, append([]Usage{Present}, copies...),
-		"any, or one or more of format, style, translation and annotation", setModification,
+		"the word any alone, or one or more of format, style, translation and annotation, each only once", setModification,
 	},
 	{
 		QualifierMustIncludeResource, presentations,

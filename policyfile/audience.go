@@ -55,7 +55,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		if !crawlers.Category(strings.ToLower(a.Name)).Valid() {
 			unknown, near := "unknown category "+quote(a.Name), Nearest(a.Name, categoryNames())
 			if tokens := productWords[squash(a.Name)]; tokens != nil {
-				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "there is no such category; name the crawlers that you mean, such as "+english.List(tokens, "or"))
+				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "name the crawlers that you mean, such as "+english.List(tokens, "or"))
 			} else if audience, what := p.known().group(a.Name); audience != "" && near == "" {
 				p.reportAdvice(posOf(n), "unknown-category", audience, unknown, what)
 			} else {
@@ -141,7 +141,7 @@ func (p *parser) otherToken(n *yaml.Node, text string) bool {
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if c, ok := p.catalog.Lookup(text); ok {
 		if first, _, spaced := strings.Cut(c.Token, " "); spaced {
-			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself finds its group in robots.txt, but strict robots.txt parsers see the name %s instead of %s. If the crawler must not miss the rule, write \"enforce: block\" in the rule", quote(first), quote(c.Token))
+			p.report(posOf(n), "name-with-space", "", "RFC 9309 does not allow spaces in a crawler's name. The crawler itself finds its group in robots.txt, but strict robots.txt parsers see the name %s instead of %s. To enforce the rule in any case, write \"enforce: block\" in the rule", quote(first), quote(c.Token))
 		}
 		return
 	}

@@ -160,16 +160,16 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 	}
 	list, err := httpsfv.UnmarshalList([]string{n.Value})
 	if err != nil || len(list) == 0 {
-		return bad("invalid app-directives %s: must be applications with directives, %s; write names in lower case, texts in double quotes, ?1 for yes and ?0 for no", quote(n.Value), example)
+		return bad("invalid app-directives %s: must be names of applications with directives, %s; write names in lower case, texts in double quotes, ?1 for yes and ?0 for no", quote(n.Value), example)
 	}
 	for _, member := range list {
 		item, isItem := member.(httpsfv.Item)
 		if !isItem {
-			return bad("parentheses are not allowed here; write each application separately, %s", example)
+			return bad("parentheses are not allowed here; write each application with its own directives, %s", example)
 		}
 		token, isToken := item.Value.(httpsfv.Token)
 		if !isToken {
-			return bad("an application's name must be a plain word without quotes, %s", example)
+			return bad("the name of an application must be a plain word without quotes, like examplesearch in examplesearch;widgets=?0")
 		}
 		text, err := httpsfv.Marshal(item)
 		if err != nil {

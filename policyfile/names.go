@@ -48,26 +48,26 @@ func (k *nameIndex) operator(name string) bool {
 func (k *nameIndex) group(name string) (audience, what string) {
 	word := squash(name)
 	if elseWords[word] || Nearest(name, []string{"everyone-else"}) != "" {
-		return "everyone-else", "the crawlers that no rule names are called everyone-else"
+		return "everyone-else", "for the crawlers that no rule names, write everyone-else"
 	}
 	if everyoneWords[word] || Nearest(name, []string{"everyone"}) != "" {
-		return "everyone", "all crawlers together are called everyone"
+		return "everyone", "for all crawlers, write everyone"
 	}
 	switch kind, ok := groupWords[word]; {
 	case kind == crawlers.CategoryAIInput:
 		return "category:ai-input", "crawlers that collect pages for AI answers are in category:ai-input, and assistants that fetch a page for a person are in category:ai-assistant. Search engines for AI, such as PerplexityBot, are in category:search and in category:ai"
 	case ok:
-		return "category:" + string(kind), "crawlers of this category are called category:" + string(kind)
+		return "category:" + string(kind), "for all crawlers of this category, write category:" + string(kind)
 	case word == "badbots" || word == "scrapers" || word == "spam":
 		return "[category:ai-training, category:seo]", "there is no list of bad crawlers; name the crawlers that you do not want, or their categories"
 	}
 	for _, kind := range crawlers.Categories() {
 		if word == squash(string(kind)) {
-			return "category:" + string(kind), "crawlers of this category are called category:" + string(kind)
+			return "category:" + string(kind), "for all crawlers of this category, write category:" + string(kind)
 		}
 	}
 	if operator, ok := k.operators[word]; ok {
-		return "operator:" + operator, "the crawlers of this operator are called operator:" + operator
+		return "operator:" + operator, "for all crawlers of this operator, write operator:" + operator
 	}
 	return "", ""
 }

@@ -159,7 +159,7 @@ func (p *parser) currency(n *yaml.Node, _, text string) bool {
 
 func (p *parser) contact(n *yaml.Node, name, text string) bool {
 	if uri := withScheme(text); uri != text {
-		return p.refuse(n, "bad-address", uri, "invalid contact %s: an e-mail address starts with mailto:", quote(text))
+		return p.refuse(n, "bad-address", uri, "invalid contact %s: write mailto: before an e-mail address", quote(text))
 	}
 	mailbox, isMail := strings.CutPrefix(text, "mailto:")
 	if !isMail {

@@ -40,7 +40,7 @@ var rowFields = fields[*crawlerRow]{
 		func(r *crawlerRow) *[]string { return &r.Follows }),
 	boolKey("ignores-star", "true if the crawler ignores the rules for everyone in robots.txt",
 		func(r *crawlerRow) **bool { return &r.IgnoresStar }),
-	boolKey("reads-meta", "true if the operator documents that the crawler reads meta tags with the name of the crawler instead of robots",
+	boolKey("reads-meta", "true if the operator documents that the crawler reads meta tags that name it, such as name=\"ExampleBot\" instead of name=\"robots\"",
 		func(r *crawlerRow) **bool { return &r.ReadsMeta }),
 	listKey("purposes", "the purpose tokens of the crawler, which robots.txt names in User-Agent-Purpose lines", textShape("a purpose", `^[A-Za-z0-9_-]+$`),
 		func(r *crawlerRow) *[]string { return &r.Purposes }),

@@ -47,10 +47,10 @@ var ruleFields = fields[*ruleReader]{
 		directivesShape(appFields), readAppDirectives, printAppDirectives),
 	key("robots-tag", "values of robots meta tags that cannot be written as a usage, such as max-image-preview:large",
 		directivesShape(tagFields), readRobotsTag, printRobotsTag),
-	key("crawl-delay", "the number of seconds between two requests of the crawler; the value none removes the delay of a more general rule",
+	key("crawl-delay", "the number of seconds between two requests of the crawler; write none to remove the delay of a more general rule",
 		shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}},
 		readCrawlDelay, printCrawlDelay),
-	key("limit", "the number of requests that the crawler may make in each second, minute, hour or day, such as 60/m, and the number that may arrive at once. The value none removes the limit of a more general rule",
+	key("limit", "the number of requests that the crawler may make in each second, minute, hour or day, such as 60/m, and the number that may arrive at once. Write none to remove the limit of a more general rule",
 		limitShape, readLimit, printLimit),
 	key("enforce", "what the server does with requests that this rule disallows; the default is the file's enforcement setting",
 		modeShape, readEnforce,
@@ -61,7 +61,7 @@ var ruleFields = fields[*ruleReader]{
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.SafetyChecks()...))}}, readIntended, printIntended),
 	subMap("requests", "requests to the crawler, such as to delete all copies of a page. They are published only with action-requests: on, because ACAP 1.0 says that they are not ready for use",
 		requestFields, func(r *ruleReader) *ruleReader { return r }),
-	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys for, hosts and name",
+	textKey("permissions-reference", "the address of further ACAP records (ACAP 1.0); besides this key, the rule can only have the keys \"for\", \"hosts\" and \"name\"",
 		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
 		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }
@@ -175,7 +175,7 @@ func readCrawlDelay(p *parser, n *yaml.Node, r *ruleReader) {
 		if number := strings.TrimRight(text, " second"); number != text && decimal.MatchString(number) {
 			near = number
 		}
-		p.report(posOf(n), "bad-value", near, "invalid crawl-delay %s: must be a number of seconds above 0 and up to %d, such as 2 or 0.5, or none", quote(text), maxDelay)
+		p.report(posOf(n), "bad-value", near, "invalid crawl-delay %s: must be a number of seconds above 0 and up to %d, such as 2 or 0.5, or the word none", quote(text), maxDelay)
 		return
 	}
 	r.rule.CrawlDelay = time.Duration(seconds*1000+0.5) * time.Millisecond
@@ -319,7 +319,7 @@ func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
 		return
 	}
 	if !limitRate.MatchString(text) {
-		p.report(posOf(n), "bad-value", cmp.Or(limitIn(text), sameMeaning(text, []string{"none"})), "invalid limit %s: must be a number of requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", quote(text))
+		p.report(posOf(n), "bad-value", cmp.Or(limitIn(text), sameMeaning(text, []string{"none"})), "invalid limit %s: must be a number of requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or the word none", quote(text))
 		return
 	}
 	end := len(text) - len("/m")

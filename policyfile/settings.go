@@ -230,7 +230,7 @@ func (p *parser) preamble(n *yaml.Node, host policy.Host, b *policy.Publish) {
 	case strings.ContainsFunc(text, control):
 		p.report(posOf(n), "bad-value", "", "preamble has control characters; write plain text")
 	case len(text) > maxPreamble:
-		p.report(posOf(n), "bad-value", "", "a preamble can have up to %d KiB; put longer texts on a page, and its address here", maxPreamble>>10)
+		p.report(posOf(n), "bad-value", "", "a preamble can have up to %d KiB; put a longer text on a page, and write the address of the page here", maxPreamble>>10)
 	default:
 		b.Preambles = append(b.Preambles, policy.Preamble{Host: host, Text: text})
 	}

@@ -118,7 +118,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 		first := posOf(e.qualifiers[0].node)
 		switch {
 		case !allow:
-			p.report(first, "bad-qualifier", "", "a disallow entry cannot have qualifiers; instead, allow %s with the opposite qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
+			p.report(first, "bad-qualifier", "", "a disallow entry cannot have qualifiers; to allow %s only under conditions, write the qualifiers in an allow entry (ACAP 1.0 section 2.4.2)", parts[0].Usage)
 			return
 		case local != "":
 			p.report(first, "bad-qualifier", "", "%s already has qualifiers, so it cannot have others here; write all of its qualifiers under \"usages\" (ACAP 1.0 section 2.4.1.3)", quote(local))

@@ -299,7 +299,7 @@ func (e element) unknown() error {
 	for i, d := range documented {
 		names[i] = d.name
 	}
-	return fmt.Errorf("%q is not a rule that a search engine documents; the documented rules are %s", e.name, strings.Join(names, ", "))
+	return fmt.Errorf("%q is not a rule that a search engine documents; write one of the documented rules: %s", e.name, strings.Join(names, ", "))
 }
 
 // consistent returns an error if the list contains contradictory rules.

@@ -22,7 +22,7 @@ type Explanation struct {
 	// octets. It is the line that decides for these readers. It is nil if they may crawl the path exactly if all other
 	// readers may. Its text is empty if no line matches for them.
 	AsSent *Line
-	// LeftOut is true if a comment in the file counts the crawler among the rarer crawlers that the file does not name.
+	// LeftOut is true if a comment in the file counts the crawler among the rare crawlers that the file does not name.
 	LeftOut bool
 }
 

@@ -242,7 +242,7 @@ func (g *grouping) warn(l *Loss) {
 			"making robots.txt would take too long, so for some crawlers, it has no Allow line for this allow entry or for later ones. Write fewer paths, fewer rules for single crawlers, or fewer patterns with *")
 	case l.combined:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,
-			"robots.txt has no Allow line for %q, because the rules for crawlers with another purpose disallow %q. A crawler with both purposes would read the Allow line as well, and ignore those rules. A crawler without the other purpose may still fetch the pages that this entry allows",
+			"robots.txt has no Allow line for %q, because the rules for crawlers with another purpose disallow %q. A crawler with both purposes reads the lines for both, so the Allow line would override those rules. A crawler without the other purpose may still fetch the pages that this entry allows",
 			l.Pattern, l.Paths)
 	case !l.spelling:
 		problem = policy.NewProblem(policy.Warning, "not-flattenable", l.Pos,

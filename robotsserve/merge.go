@@ -46,7 +46,7 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	}
 	if below.Closed {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So it has no Allow lines of the site's file. It also lacks %d of the Disallow lines for everyone; shorten the site's file, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
+			"the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file has none of the Allow lines in the site's file, and lacks %d of its Disallow lines for everyone; shorten the site's file, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
 	}
 	if d.shut > 0 {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
@@ -54,7 +54,7 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	}
 	if errors.Is(other.Unreadable(), robotstxt.ErrUTF16) && disallows(other) {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-new-encoding", policy.Pos{},
-			"the site's robots.txt is in UTF-16, which crawlers cannot read, so they could fetch all paths that it disallows. The merged robots.txt is in UTF-8, so it now disallows these paths; to keep them open, delete the Disallow lines from the site's file"))
+			"the site's robots.txt is in UTF-16, which crawlers cannot read, so they could fetch all paths that it disallows. The merged robots.txt is in UTF-8, so it now disallows these paths; to keep these paths allowed, delete the Disallow lines from the site's file"))
 	}
 	return l, d, problems, below.Notes()
 }

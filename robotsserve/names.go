@@ -302,9 +302,9 @@ func (g *grouping) leave(all []*crawler, named map[string]*group) {
 
 func (g *group) leftComment() string {
 	if g.left == 1 {
-		return "# and a rarer crawler, which the policy blocks"
+		return "# 1 rare crawler is not named here, because the policy blocks it"
 	}
-	return fmt.Sprintf("# and %d rarer crawlers, which the policy blocks", g.left)
+	return fmt.Sprintf("# %d rare crawlers are not named here, because the policy blocks them", g.left)
 }
 
 // tokenSet finds tokens that are part of other tokens. A site's own file can have thousands of tokens of any length.

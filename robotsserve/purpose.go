@@ -180,7 +180,7 @@ func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 		return true
 	}
 	g.report(policy.Warning, "purpose-not-published", rule.Pos,
-		"the purpose %q is not published as User-Agent-Purpose: %s; use another name", name, why)
+		"robots.txt has no User-Agent-Purpose line for the purpose %q, because %s; use another name", name, why)
 	return false
 }
 

@@ -202,7 +202,7 @@ func mostSitemaps(p *policy.Policy) (host policy.Host) {
 	return host
 }
 
-const methodResponse = "robots.txt answers GET and HEAD only\n"
+const methodResponse = "robots.txt can only be requested with GET or HEAD\n"
 
 // ServeHTTP answers a request for the robots.txt of r.Host. It ignores the path. It supports GET and HEAD with ranges
 // and conditions (RFC 9110). It answers other methods with status 405.

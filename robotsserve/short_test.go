@@ -51,7 +51,7 @@ func TestShortGroups(t *testing.T) {
 			"blocked",
 			[]policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))},
 			false,
-			star + "# and 3 rarer crawlers, which the policy blocks\nUser-agent: KnownBot\nDisallow: /\n",
+			star + "# 3 rare crawlers are not named here, because the policy blocks them\nUser-agent: KnownBot\nDisallow: /\n",
 		},
 		{"groups: all", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))}, true, star + all + "Disallow: /\n"},
 		{"enforce: log", []policy.Rule{crawlRule(1, "category:seo", false, "/")}, false, star + all + "Disallow: /\n"},
@@ -59,7 +59,7 @@ func TestShortGroups(t *testing.T) {
 			"a part is blocked",
 			[]policy.Rule{blocked(crawlRule(1, "category:seo", false, "/a/"))},
 			false,
-			star + "# and 2 rarer crawlers, which the policy blocks\nUser-agent: KnownBot\nUser-agent: DeafBot\nDisallow: /a/\n",
+			star + "# 2 rare crawlers are not named here, because the policy blocks them\nUser-agent: KnownBot\nUser-agent: DeafBot\nDisallow: /a/\n",
 		},
 		{
 			"a part is blocked, and a delay asked for",

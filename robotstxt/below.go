@@ -109,7 +109,7 @@ func (im *importer) noteReadAs() {
 	}
 	for _, g := range im.f.Groups {
 		if read := readAs(g.Name); read != "" && of[read] != nil && !im.known[strings.ToLower(g.Name)] {
-			im.f.note(g.number, "Google's parser reads %q and %s as the same name. So in the server's robots.txt, this group also disallows everything that the policy disallows for those crawlers", g.Name, english.Some(of[read], 5))
+			im.f.note(g.number, "Google's parser reads %q and %s as the same name. So in the server's robots.txt, this group also disallows everything that the policy disallows for %[2]s", g.Name, english.Some(of[read], 5))
 		}
 	}
 }

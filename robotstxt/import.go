@@ -187,7 +187,7 @@ func (im *importer) dropNames() {
 			}
 			return true
 		case name != g.Name:
-			im.f.note(g.number, "in a policy, %q means several crawlers, so import writes the name of the one crawler in this group as %s", g.Name, name)
+			im.f.note(g.number, "in a policy, %q means several crawlers, so import writes the name of this crawler as %s", g.Name, name)
 		case category.Valid() || category == crawlers.CategoryAI:
 			im.f.note(g.number, "in the policy, %q is the name of one crawler, as in this robots.txt; crawlers of the category are called category:%s", g.Name, string(category))
 		}

@@ -55,7 +55,7 @@ func (im *importer) otherLines() {
 	lines := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return len(text) > maxOtherLine })
 	im.spec.Publish.Lines = lines[:min(len(lines), maxOtherLines)]
 	if left := len(all) - len(im.spec.Publish.Lines); left > 0 {
-		im.f.note(0, "a policy file can have at most %d lines such as Clean-param, each of at most %d bytes; import leaves out %d of the lines in this file", maxOtherLines, maxOtherLine, left)
+		im.f.note(0, "a policy file can have at most %d Clean-param and similar lines, each of at most %d bytes; import leaves out %d of them", maxOtherLines, maxOtherLine, left)
 	}
 }
 

@@ -16,8 +16,8 @@ func (r *reader) group(value string) *Group {
 		return &Group{Name: value} // this group is not in the file; it collects the lines that follow
 	}
 	if strings.EqualFold(name, "Mozilla") {
-		r.wrong("Google's parser reads the name Mozilla in %q, and no known crawler has this name. Bing documents only the name bingbot for its crawler. "+
-			"Write just the name of the crawler that you mean", value)
+		r.wrong("Google's parser reads the name Mozilla in %q, and no known crawler has this name. "+
+			"Write only the name of the crawler that you mean, such as bingbot", value)
 	} else if _, others, several := strings.Cut(value, ","); several {
 		r.wrong("crawlers read only the name %q in this line, so the group is not for %s. Write a User-agent line for each crawler", name, trim(others))
 	} else if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {

@@ -35,7 +35,7 @@ func publishCommand() *cobra.Command {
 				files = 0
 			}
 			if len(args) != files || p.undo && p.version != "" {
-				return argumentsError(args, "FILE, --undo or --version N, and --to storage:KEY")
+				return argumentsError(args, "--to storage:KEY, and one of FILE, --undo and --version N")
 			}
 			if p.undo && to != "" && !strings.HasPrefix(to, source.StoragePrefix) {
 				return failure{p.undoElsewhere(cmd, to)}

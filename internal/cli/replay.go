@@ -66,7 +66,7 @@ The exit code is:
   journalctl -u caddy | caddy robots-policy replay new.yaml --against https://www.example.com/robots.txt -
   caddy robots-policy replay new.yaml --database /var/lib/caddy/activity --since 7d`
 	flags := cmd.Flags()
-	flags.StringVar(&f.against, "against", "", "compare NEW with this policy file or robots.txt, for example the live one (a file or a URL)")
+	flags.StringVar(&f.against, "against", "", "compare NEW with this policy file or robots.txt (a file or a URL), such as the one that the site uses now")
 	flags.StringVar(&f.store, "database", "", "read the activity database in this directory, or the ClickHouse at this address")
 	flags.StringVar(&f.format, "format", "", `the format of the logs: json, common, combined, vhost_combined, alb, a log_format of nginx or a LogFormat of Apache (default: detected for each line)`)
 	flags.StringToStringVar(&f.names, "map", nil, "which fields of JSON logs to read, as `PART=FIELD,...`, such as ip=client.ip; PART is time, ip, host, uri, request, agent or size")
@@ -75,7 +75,7 @@ The exit code is:
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than this duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests at or after this day or time")
 	flags.StringVar(&f.html, "html", "", "write the report as one HTML page to this file")
-	flags.StringSliceVar(&f.accept, "accept", nil, "give a result despite these gaps in the traffic, such as unreadable-lines; the report has the name of each gap")
+	flags.StringSliceVar(&f.accept, "accept", nil, "give a result despite these gaps in the traffic data, such as unreadable-lines; the report has the name of each gap")
 	mergeFlag(cmd, &f.merge)
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return cmd

@@ -137,7 +137,7 @@ func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error 
 		return err
 	}
 	for i := range r.Unmet {
-		fmt.Fprintf(w, "Some of the crawlers chosen by %q are not affected: %s.\n", c.Who, r.Unmet[i].String())
+		fmt.Fprintf(w, "The decision does not fully apply to %s: %s.\n", c.Who, r.Unmet[i].String())
 	}
 	return nil
 }

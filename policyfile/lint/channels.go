@@ -151,7 +151,7 @@ func (l *linter) exemptions() {
 						channels = "Only robots.txt"
 					}
 					all, line := l.everyone(g.rule)
-					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for %[5]s (line %[2]d). %[3]s can make an exception for %[4]s; in line %[6]d, replace %[5]s with the names of the crawlers that you mean",
+					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for %[5]s (line %[2]d). %[3]s can make an exception for %[4]s; in line %[6]d, replace %[5]s with the names of the crawlers that you want to restrict",
 						s.Usage, g.s.Pos.Line, channels, audienceText(&l.rules[rule]), all, line))
 					return
 				}

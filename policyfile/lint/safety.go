@@ -117,7 +117,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	case mode == policy.ModeBlock && l.caughtBy(r, shut) != "":
 		by := l.caughtBy(r, shut)
 		f.guard = effect.SafetyBlocks
-		f.message = fmt.Sprintf("this blocks every page%s for %s, because their requests have the user-agent that the policy gives %s, so %s", where, l.someTokens(shut), by, l.harm(shut))
+		f.message = fmt.Sprintf("this blocks every page%s for %s, because the user-agent that the policy states for %s also matches their requests, so %s", where, l.someTokens(shut), by, l.harm(shut))
 		f.fix = fmt.Sprintf("under \"crawlers\", give %s a user-agent that %s does not send", by, l.tokens(shut)[0])
 		return f, true
 	case len(shut) == 0:
@@ -164,7 +164,7 @@ func (l *linter) reopening(r *policy.Rule, cause *effect.Cause, shut []policy.Cr
 		return "delete this line"
 	case by == policy.TierGroup:
 		if names = l.tokens(shut); len(names) > 3 {
-			return "list each crawler that you want to keep out"
+			return "under \"for\", list only the crawlers that you want to keep out"
 		}
 	default:
 		names = l.guardedCategories(shut)
@@ -256,7 +256,7 @@ func (l *linter) liftsSite(rule int) (finding, bool) {
 		if s.OverSite && effect.NearlyWhole(lifted) {
 			return finding{
 				guard: safetyLift, at: s.Pos,
-				message: fmt.Sprintf("this lifts the site's own restrictions of %s from nearly all pages, even from pages that should have them", s.Usage),
+				message: fmt.Sprintf("this removes the site's own restrictions on the usage %s from nearly all pages, even from pages that should have them", s.Usage),
 				fix:     "name the paths where the site's restriction is a mistake",
 			}, true
 		}

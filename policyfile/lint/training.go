@@ -268,7 +268,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 	if len(written) > maxPatterns {
 		crawl = "disallows crawl of the same paths"
 	}
-	l.report(use.code, first.Pos, fmt.Sprintf(`this only asks crawlers %s, and %s may still fetch %s. Few operators evaluate %s, but nearly all obey Disallow lines in robots.txt. To keep these crawlers out, add a rule "for: %s" that %s%s`,
+	l.report(use.code, first.Pos, fmt.Sprintf(`this only asks crawlers %s, and %s may still fetch %s. Few crawlers evaluate preferences such as %s, but nearly all obey Disallow lines in robots.txt. To keep these crawlers out, add a rule "for: %s" that %s%s`,
 		use.refrain, l.someTokens(may), what, use.usage, yamlList(Audiences(&policy.Rule{For: use.categories})), crawl, hosts))
 }
 

@@ -105,9 +105,9 @@ func TestImportedSignalsOfPaths(t *testing.T) {
 func TestSentenceNamesWhatWasCompared(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{
-		"User-agent: *\nDisallow: /a/\n":                            ` pairs of a crawler and a path \(Allow and Disallow\) compared, 0 differ$`,
-		"User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n\n": ` pairs of a crawler and a path \(Allow and Disallow\) and \d+ preferences about AI or search compared, 0 differ$`,
-		"User-agent: *\nDisallow: /%7Ejoe/\n":                       ` pairs of a crawler and a path \(Allow and Disallow\) compared, \d+ differ, but only because some crawlers treat two spellings of a URL, such as /a:b and /a%3Ab, as different paths$`,
+		"User-agent: *\nDisallow: /a/\n":                            ` answers to "may this crawler fetch this path\?" compared, 0 differ$`,
+		"User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n\n": ` answers to "may this crawler fetch this path\?" and \d+ preferences about AI or search compared, 0 differ$`,
+		"User-agent: *\nDisallow: /%7Ejoe/\n":                       ` answers to "may this crawler fetch this path\?" compared, \d+ differ, but only because some crawlers treat two spellings of a URL, such as /a:b and /a%3Ab, as different paths$`,
 	} {
 		if got := mustConvert(t, []byte(file)).Judge().Sentence(); !regexp.MustCompile(`^[0-9,]+` + want).MatchString(got) {
 			t.Errorf("%q: %s", file, got)

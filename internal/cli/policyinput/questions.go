@@ -113,7 +113,7 @@ type sameSubject struct {
 // paths.
 var sameFile = claim.Register("same-file", func(s sameSubject) claim.Finding {
 	q, _ := s.Asked.Get()
-	text := english.Number(int64(q.Questions)) + " pairs of a crawler and a path (Allow and Disallow)"
+	text := english.Number(int64(q.Questions)) + ` answers to "may this crawler fetch this path?"`
 	if q.Preferences > 0 {
 		text += " and " + english.Number(int64(q.Preferences)) + " preferences about AI or search"
 	}

@@ -17,7 +17,7 @@ import (
 // forgetCommand deletes rows of an activity database.
 func forgetCommand() *cobra.Command {
 	var crawler, host, clickHouse string
-	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the totals of a crawler or a host from an activity database",
+	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes the request totals of a crawler or a host from an activity database",
 		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:

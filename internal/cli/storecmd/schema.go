@@ -23,7 +23,7 @@ const clickHouseAddress = "http[s]://HOST:PORT/DATABASE?user=NAME&password_file=
 func schemaCommand() *cobra.Command {
 	var run, prune bool
 	var hourly, daily int
-	cmd := cli.Command("activity-schema [ADDRESS] [--apply] [--prune]", "Prints or runs the SQL that creates the ClickHouse tables for the totals of several servers",
+	cmd := cli.Command("activity-schema [ADDRESS] [--apply] [--prune]", "Prints or runs the SQL that creates the ClickHouse tables for the request totals of several servers",
 		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1 || len(args) == 0 && (run || prune):
