@@ -11,9 +11,9 @@ import (
 // preference is a member of a Content-Usage or Content-Signal line, such as "train-ai=n".
 type preference struct {
 	key          string
-	usage, value string // in one vocabulary for both keys; value is "yes", "no" or, for the usage "use", any other word
-	written      string // the member as written, in lower case
-	path         pattern
+	usage, value string   // in one vocabulary for both keys; value is "yes", "no" or, for the usage "use", any other word
+	written      string   // the member as written, in lower case
+	path         *pattern // all members of a line share it
 	line         int
 }
 
@@ -32,6 +32,7 @@ func preferences(key, value string, line int) (all []preference) {
 			path, value = path[:i], path[i:]
 		}
 	}
+	where := newPattern(normalize(path, true))
 	said := map[[2]string]bool{} // a line may repeat a preference thousands of times
 	for member := range strings.SplitSeq(strings.ToLower(value), ",") {
 		member, _, _ = strings.Cut(member, ";")
@@ -43,7 +44,7 @@ func preferences(key, value string, line int) (all []preference) {
 		}
 		if usage != "" && value != "" && !said[[2]string{usage, value}] {
 			said[[2]string{usage, value}] = true
-			all = append(all, preference{key, usage, value, written, newPattern(normalize(path, true)), line})
+			all = append(all, preference{key, usage, value, written, &where, line})
 		}
 	}
 	return all
@@ -79,7 +80,14 @@ func (g *group) states(p *preference) bool {
 // all yields the group's preferences from lines with a key, if the path of the line matches.
 func (g *group) all(key, path string) iter.Seq[*preference] {
 	return func(yield func(*preference) bool) {
-		matches := func(p *preference) bool { return p.key == key && p.path.matches(path) }
+		var last *pattern
+		found := false
+		matches := func(p *preference) bool {
+			if p.key == key && p.path != last {
+				last, found = p.path, p.path.matches(path)
+			}
+			return p.key == key && found
+		}
 		for _, b := range g.blocks {
 			for i := b.from; i < len(b.preferences); i++ {
 				if p := &b.preferences[i]; matches(p) && !yield(p) {
