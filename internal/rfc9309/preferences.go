@@ -17,6 +17,20 @@ type preference struct {
 	line         int
 }
 
+// preferences is a list of preferences, with the work to compare a path with all of them.
+type preferences struct {
+	all  []preference
+	work int
+}
+
+// add adds the preferences of a line.
+func (ps *preferences) add(line []preference) {
+	if len(line) > 0 {
+		ps.all = append(ps.all, line...)
+		ps.work += len(line) + line[0].path.work()
+	}
+}
+
 // vocabulary maps the names of usages and values in both kinds of lines, and in earlier drafts, to the names in this
 // package.
 var vocabulary = map[string]string{
@@ -24,7 +38,7 @@ var vocabulary = map[string]string{
 	"train-genai": "train-ai", "ai-output": "ai-use", "y": "yes", "n": "no", "yes": "yes", "no": "no",
 }
 
-func preferences(key, value string, line int) (all []preference) {
+func newPreferences(key, value string, line int) (all []preference) {
 	path := "/"
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 		if path, value = value, ""; strings.ContainsAny(path, " \t") {
@@ -57,11 +71,11 @@ func (p *preference) about() statedPreference { return statedPreference{p.key, p
 
 // inherit adds preferences above the first group to all groups. A group does not obey those about a usage and path that
 // it states itself. No group copies them, because a file can have thousands of groups.
-func (f *File) inherit(top []preference, blocks []*block) {
+func (f *File) inherit(top preferences, blocks []*block) {
 	for _, b := range blocks {
 		b.stated = map[statedPreference]int{}
-		for i := range b.preferences {
-			b.stated[b.preferences[i].about()] = i
+		for i := range b.preferences.all {
+			b.stated[b.preferences.all[i].about()] = i
 		}
 	}
 	for _, g := range f.groups {
@@ -89,14 +103,14 @@ func (g *group) all(key, path string) iter.Seq[*preference] {
 			return p.key == key && found
 		}
 		for _, b := range g.blocks {
-			for i := b.from; i < len(b.preferences); i++ {
-				if p := &b.preferences[i]; matches(p) && !yield(p) {
+			for i := b.from; i < len(b.preferences.all); i++ {
+				if p := &b.preferences.all[i]; matches(p) && !yield(p) {
 					return
 				}
 			}
 		}
-		for i := range g.above {
-			if p := &g.above[i]; matches(p) && !g.states(p) && !yield(p) {
+		for i := range g.above.all {
+			if p := &g.above.all[i]; matches(p) && !g.states(p) && !yield(p) {
 				return
 			}
 		}
@@ -121,11 +135,12 @@ func (g *group) preference(usage, path string) (a Answer) {
 	return a
 }
 
-// states returns the first line that states a preference, or 0 if there is none.
-func (f *File) states(usage, value string) int {
-	i := slices.IndexFunc(f.preferences, func(p preference) bool { return p.usage == usage && p.value == value })
-	if i < 0 {
-		return 0
+// state adds the preferences of a line to those of the file.
+func (f *File) state(all []preference) {
+	f.preferences = append(f.preferences, all...)
+	for _, p := range all {
+		if said := [2]string{p.usage, p.value}; f.stated[said] == 0 {
+			f.stated[said] = p.line
+		}
 	}
-	return f.preferences[i].line
 }
