@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+)
+
+// Importing ACAP records takes little memory and time, also if there are many groups and lines beside them.
+func TestRecordsBudget(t *testing.T) {
+	repeat := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		text     string
+		tooLarge bool
+	}{
+		"permissions times rules":        {repeat(100, "acap-allow-crawl:/q/%d\n") + "user-agent:*\n" + repeat(2200, "disallow:/%d\nallow:/%[1]d/\n"), false},
+		"prohibitions times groups":      {repeat(190, "acap-disallow-crawl:/%d\n") + repeat(2500, "user-agent:a%d\nallow:/%[1]d\n"), true},
+		"prohibitions times permissions": {repeat(195, "acap-disallow-index:/%d\n") + repeat(95, "acap-crawler:ax%d\nacap-usage-purpose:p\nacap-allow-index:/\n"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Budget(t, func() {
+				if _, err := Import([]byte("##ACAP version=1.0\nacap-crawler:*\n"+c.text), nil); errors.Is(err, ErrTooLarge) != c.tooLarge {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
