@@ -11,15 +11,29 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
+func repeat(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// Hundreds of groups share hundreds of lines with many preferences, and each has a line of its own. The groups do not
+// copy the shared lines.
+func TestPreferencesBudget(t *testing.T) {
+	text := "Content-Usage: zz=n,a=n\n" + repeat(500, "User-agent: a%dx\n") +
+		repeat(500, "Content-Signal: /%d u0=n,u1=n,u2=n,u3=n,u4=n,u5=n,u6=n,u7=n,u8=n,u9=n,v0=n,v1=n,v2=n,v3=n\n") +
+		repeat(5000, "User-agent: a%dx\nContent-Usage: /%[1]d b=n\nDisallow: /%[1]d\n")
+	testkit.Within(t, testkit.BudgetMemory/2, testkit.BudgetCPU, func() {
+		if _, err := Import([]byte(text), nil); !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+	})
+}
+
 // Importing ACAP records takes little memory and time, also if there are many groups and lines beside them.
 func TestRecordsBudget(t *testing.T) {
-	repeat := func(n int, format string) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, format, i)
-		}
-		return b.String()
-	}
 	for name, c := range map[string]struct {
 		text     string
 		tooLarge bool

@@ -129,7 +129,7 @@ func (im *importer) noteLeftOut(allow *Rule) {
 
 // noteLonger adds a note about an Allow that wins over a Disallow in the file, but loses to it in the policy.
 func (im *importer) noteLonger(allow, disallow *Rule) {
-	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy and robots.txt measure lengths differently: only in the policy, the path of line %[2]d is the longer one",
+	im.f.note(allow.number, "in the policy, %q of line %d also disallows the paths that both lines match. A policy and robots.txt measure lengths differently: only in the policy, the path of *line %[2]d is the longer one",
 		"Disallow: "+disallow.text(), disallow.number)
 }
 

@@ -45,7 +45,7 @@ var extensionKeys = map[string]string{
 	"request-rate": "Request-rate", "visit-time": "Visit-time",
 }
 
-func (l line) merged(stated Stated) (text, why string) {
+func (l *line) merged(stated Stated) (text, why string) {
 	key := extensionKeys[l.key]
 	text = key + ": " + l.value
 	switch {
@@ -142,7 +142,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 
 // noteLeftOut adds a note about a line that a merge leaves out. If the merge copies what the line disallows, the note says
 // so.
-func (l line) noteLeftOut(f *File, stated Stated, why string) {
+func (l *line) noteLeftOut(f *File, stated Stated, why string) {
 	var copied []string
 	all := false
 	if stated.Preferences && l.isPreferences() {

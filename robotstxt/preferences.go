@@ -59,11 +59,11 @@ var vocabularies = map[string]*vocabulary{
 }
 
 // isPreferences reports whether a line states preferences about AI or search.
-func (l line) isPreferences() bool { return vocabularies[l.key] != nil }
+func (l *line) isPreferences() bool { return vocabularies[l.key] != nil }
 
 // preferencesOf reads a line with preferences. White space, capitals and parameters do not matter, and the path "/" means
 // no path. If a line states a preference twice, the member that disallows it wins.
-func preferencesOf(l line) *preferences {
+func preferencesOf(l *line) *preferences {
 	path, value := l.path()
 	if path == "/" || path == "*" {
 		path = ""
@@ -147,8 +147,8 @@ func (s *preferences) text(v *vocabulary) string {
 // lines have the same number.
 type derived map[string]int
 
-func (d derived) line(of line, s *preferences) line {
-	l := line{number: of.number, key: of.key, value: s.text(vocabularies[of.key]), says: s, written: of.written}
+func (d derived) line(of *line, s *preferences) *line {
+	l := &line{number: of.number, key: of.key, value: s.text(vocabularies[of.key]), says: s, written: of.written}
 	text := l.key + ":" + l.value
 	if d[text] == 0 {
 		d[text] = -1 - len(d) // no line of the file has a negative number
@@ -160,7 +160,7 @@ func (d derived) line(of line, s *preferences) line {
 // Written returns the text of a line that is not about crawling, in the spelling of the file. above reports whether the
 // line is above the first group. The text is "" if there is no such line.
 func (f *File) Written(number int) (text string, above bool) {
-	for i, lines := range append([][]line{f.top}, f.linesOfGroups()...) {
+	for i, lines := range append([][]*line{f.top}, f.linesOfGroups()...) {
 		for _, l := range lines {
 			if l.number == number {
 				return l.text(), i == 0
@@ -170,7 +170,7 @@ func (f *File) Written(number int) (text string, above bool) {
 	return "", false
 }
 
-func (f *File) linesOfGroups() (all [][]line) {
+func (f *File) linesOfGroups() (all [][]*line) {
 	for _, g := range f.Groups {
 		all = append(all, g.lines)
 	}
@@ -179,8 +179,8 @@ func (f *File) linesOfGroups() (all [][]line) {
 
 // withLines returns a copy of the file. In each group, it replaces the lines that are not about crawling with the
 // result of the function replace. Groups with equal lines share the result.
-func (f *File) withLines(replace func(lines []line) []line) *File {
-	replaced := map[string][]line{}
+func (f *File) withLines(replace func(lines []*line) []*line) *File {
+	replaced := map[string][]*line{}
 	return f.withGroups(func(g *Group) *Group {
 		var key []byte
 		for i := range g.lines {
@@ -203,7 +203,7 @@ func (f *File) withLines(replace func(lines []line) []line) *File {
 // Disallow and Crawl-delay lines, so it does not change who may crawl.
 func (f *File) withTop() *File {
 	made := derived{}
-	with := f.withLines(func(lines []line) []line { return f.linesWithTop(lines, made) })
+	with := f.withLines(func(lines []*line) []*line { return f.linesWithTop(lines, made) })
 	with.derived = made
 	if len(f.top) > 0 && f.Group("*") == nil {
 		with.add(&Group{Name: "*", written: "*", number: f.top[0].number, lines: f.top})
@@ -213,7 +213,7 @@ func (f *File) withTop() *File {
 
 // linesWithTop returns the lines of a group that extend RFC 9309, with the preferences above the first group that these
 // lines do not state.
-func (f *File) linesWithTop(lines []line, made derived) []line {
+func (f *File) linesWithTop(lines []*line, made derived) []*line {
 	switch {
 	case len(f.top) == 0:
 		return lines
@@ -221,11 +221,19 @@ func (f *File) linesWithTop(lines []line, made derived) []line {
 		return slices.Clip(f.top)
 	}
 	with := slices.Clone(lines)
-	stated := map[[3]string]bool{}
+	stated := map[[3]string]bool{} // the members of f.top; true for those that lines state
+	for _, l := range f.top {
+		for _, m := range l.says.members {
+			stated[[3]string{l.key, l.says.path, m.name}] = false
+		}
+	}
 	for _, l := range lines {
 		if l.isPreferences() {
 			for _, m := range l.says.members {
-				stated[[3]string{l.key, l.says.path, m.name}] = true
+				key := [3]string{l.key, l.says.path, m.name}
+				if _, above := stated[key]; above {
+					stated[key] = true
+				}
 			}
 		}
 	}
@@ -253,8 +261,8 @@ func (f *File) linesWithTop(lines []line, made derived) []line {
 // the same. The file must be the result of withTop.
 func (f *File) withSignals() *File {
 	noted := map[int]bool{}
-	with := f.withLines(func(lines []line) []line {
-		if !slices.ContainsFunc(lines, line.isSignalOfPath) {
+	with := f.withLines(func(lines []*line) []*line {
+		if !slices.ContainsFunc(lines, (*line).isSignalOfPath) {
 			return lines
 		}
 		for _, l := range lines {
@@ -270,15 +278,15 @@ func (f *File) withSignals() *File {
 }
 
 // combined replaces Content-Signal lines with one line for the whole site, in the place of the first of them.
-func (d derived) combined(lines []line) (left []line) {
-	var first line
+func (d derived) combined(lines []*line) (left []*line) {
+	var first *line
 	all, at := &preferences{}, 0
 	for _, l := range lines {
 		if l.key != "content-signal" {
 			left = append(left, l)
 			continue
 		}
-		if first.number == 0 {
+		if first == nil {
 			first, at = l, len(left)
 		}
 		for _, m := range l.says.members {
@@ -294,4 +302,4 @@ func (d derived) combined(lines []line) (left []line) {
 }
 
 // isSignalOfPath reports whether a Content-Signal line has a path.
-func (l line) isSignalOfPath() bool { return l.key == "content-signal" && l.says.path != "" }
+func (l *line) isSignalOfPath() bool { return l.key == "content-signal" && l.says.path != "" }

@@ -66,7 +66,7 @@ func ofAllHosts[T any](list *[]T, hostOf func(T) policy.Host) *T {
 
 // told returns the lines of a group that a merge takes over. It also returns lines for the usages that a merge adds to
 // the preferences of the policy.
-func (g *Group) told(stated Stated) (lines []line) {
+func (g *Group) told(stated Stated) (lines []*line) {
 	for _, l := range g.lines {
 		if _, why := l.merged(stated); why == "" {
 			lines = append(lines, l)
@@ -77,7 +77,7 @@ func (g *Group) told(stated Stated) (lines []line) {
 	}
 	for _, key := range []string{"content-usage", "content-signal"} {
 		for _, name := range g.Disallowed()[key] {
-			l := line{number: g.number, key: key, value: name + "=" + vocabularies[key].no}
+			l := &line{number: g.number, key: key, value: name + "=" + vocabularies[key].no}
 			l.says = preferencesOf(l)
 			lines = append(lines, l)
 		}
