@@ -82,15 +82,20 @@ func (g *Group) Extensions(stated Stated) (lines []Extension) {
 // policy's preferences.
 func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
+	there := map[[2]string]bool{}
 	for _, l := range g.lines {
-		if l.isPreferences() {
-			names, _ := l.says.refused()
-			all[l.key] = append(all[l.key], names...)
+		if !l.isPreferences() {
+			continue
+		}
+		for _, name := range l.says.refuses {
+			if !there[[2]string{l.key, name}] {
+				there[[2]string{l.key, name}] = true
+				all[l.key] = append(all[l.key], name)
+			}
 		}
 	}
-	for key, names := range all {
+	for _, names := range all {
 		slices.Sort(names)
-		all[key] = slices.Compact(names)
 	}
 	return all
 }
@@ -146,7 +151,8 @@ func (l *line) noteLeftOut(f *File, stated Stated, why string) {
 	var copied []string
 	all := false
 	if stated.Preferences && l.isPreferences() {
-		copied, all = l.says.refused()
+		copied = l.says.refuses
+		all = len(copied) == len(l.says.members)
 	}
 	switch {
 	case len(copied) == 0:

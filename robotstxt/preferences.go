@@ -15,6 +15,7 @@ import (
 type preferences struct {
 	path    string // "" if the line is for all paths
 	members []member
+	refuses []string // the names of the preferences that the line disallows for all paths; see settle
 }
 
 // member is a member of a line with preferences, such as "train-ai=n".
@@ -75,6 +76,7 @@ func preferencesOf(l *line) *preferences {
 			s.add(vocabularies[l.key].member(text))
 		}
 	}
+	s.settle()
 	return s
 }
 
@@ -113,18 +115,13 @@ func (s *preferences) add(m member) {
 	}
 }
 
-// refused returns the names of the preferences that the line disallows for all paths. all is true if the line contains
-// nothing else.
-func (s *preferences) refused() (names []string, all bool) {
-	if s.path != "" {
-		return nil, false
-	}
+// settle sets s.refuses, once for all groups that share the line.
+func (s *preferences) settle() {
 	for _, m := range s.members {
-		if m.no() && m.isName() {
-			names = append(names, m.name)
+		if s.path == "" && m.no() && m.isName() {
+			s.refuses = append(s.refuses, m.name)
 		}
 	}
-	return names, len(names) == len(s.members)
 }
 
 // text returns the value of a line with these preferences.
@@ -148,6 +145,7 @@ func (s *preferences) text(v *vocabulary) string {
 type derived map[string]int
 
 func (d derived) line(of *line, s *preferences) *line {
+	s.settle()
 	l := &line{number: of.number, key: of.key, value: s.text(vocabularies[of.key]), says: s, written: of.written}
 	text := l.key + ":" + l.value
 	if d[text] == 0 {
