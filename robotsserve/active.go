@@ -35,6 +35,9 @@ func (m *lining) active() []pathpattern.Pattern {
 		}
 	}
 	changes := func(s stated, p pathpattern.Pattern) bool {
+		if m.budget.Exceeded() {
+			return true
+		}
 		if s.Allow {
 			overlapping := closing.Overlapping(p)
 			return !m.budget.Spend(len(overlapping)) || slices.ContainsFunc(overlapping, func(i int) bool {
@@ -69,12 +72,14 @@ func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solv
 }
 
 // weaker returns the permissions that do not override the prohibition s, the longest first. permissions holds indexes of
-// m.given. If the budget of the file ends, weaker returns all of them.
+// m.given. If the budget of the file ends, weaker returns none.
 func (m *lining) weaker(s stated, permissions []int) (all []stated) {
-	spent := !m.budget.Spend(len(permissions))
+	if !m.budget.Spend(len(permissions)) {
+		return nil
+	}
 	for _, i := range permissions {
 		for _, a := range m.all[m.given[i]] {
-			if a.Allow && (spent || !m.p.Overrides(a.applied, s.applied)) {
+			if a.Allow && !m.p.Overrides(a.applied, s.applied) {
 				all = append(all, a)
 			}
 		}
