@@ -19,8 +19,8 @@ func repeat(n int, format string) string {
 	return b.String()
 }
 
-// Hundreds of groups share hundreds of lines with many preferences, and each has a line of its own. The groups do not
-// copy the shared lines.
+// Hundreds of groups share hundreds of lines with many preferences. Each has a line of its own. No group
+// copies the shared lines.
 func TestPreferencesBudget(t *testing.T) {
 	text := "Content-Usage: zz=n,a=n\n" + repeat(500, "User-agent: a%dx\n") +
 		repeat(500, "Content-Signal: /%d u0=n,u1=n,u2=n,u3=n,u4=n,u5=n,u6=n,u7=n,u8=n,u9=n,v0=n,v1=n,v2=n,v3=n\n") +
@@ -32,7 +32,7 @@ func TestPreferencesBudget(t *testing.T) {
 	})
 }
 
-// Importing ACAP records takes little memory and time, also if there are many groups and lines beside them.
+// Importing ACAP records takes little memory and time, whatever groups and lines are beside them.
 func TestRecordsBudget(t *testing.T) {
 	for name, c := range map[string]struct {
 		text     string

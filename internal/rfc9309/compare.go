@@ -34,8 +34,8 @@ type Difference struct {
 // Laxer reports whether the second file allows a path that the first file disallows.
 func (d *Difference) Laxer() bool { return d.New.Allowed && !d.Old.Allowed }
 
-// budget limits the work of Compare, measured in comparisons of a short rule with a short path. The work for a long path
-// counts as another comparison for each longPath bytes, and the work for a difference as differing comparisons.
+// budget limits the work of Compare, measured in comparisons of a short rule with a short path. A long path counts as
+// another comparison for each longPath bytes. A difference counts as the number of comparisons in the constant differing.
 const budget, longPath, differing = 60_000_000, 1024, 64
 
 // Other is the name of a crawler that neither file names.

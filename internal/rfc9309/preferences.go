@@ -135,7 +135,7 @@ func (g *group) preference(usage, path string) (a Answer) {
 	return a
 }
 
-// state adds the preferences of a line to those of the file.
+// state adds the preferences of a line to the preferences of the file.
 func (f *File) state(all []preference) {
 	f.preferences = append(f.preferences, all...)
 	for _, p := range all {
