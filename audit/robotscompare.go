@@ -97,6 +97,11 @@ func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool
 	}
 	c := rfc9309.Compare(want.File, got.File, crawlers)
 	who, example := map[bool][]string{}, map[bool]string{}
+	type reading struct {
+		name  string
+		laxer bool
+	}
+	named := map[reading]bool{} // a crawler may have thousands of differences
 	for _, d := range c.Differences {
 		laxer := d.Laxer()
 		if a.o.Merged && !laxer {
@@ -107,7 +112,8 @@ func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool
 			if name == rfc9309.Other {
 				name = otherCrawler
 			}
-			if !slices.Contains(who[laxer], name) {
+			if r := (reading{name, laxer}); !named[r] {
+				named[r] = true
 				who[laxer] = append(who[laxer], name)
 			}
 		}

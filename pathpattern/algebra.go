@@ -62,7 +62,17 @@ func (p Pattern) example(free string) string {
 }
 
 // Covers reports whether p matches every path that q matches.
-func (p Pattern) Covers(q Pattern) bool { return p.covers(q, q.sample()) }
+func (p Pattern) Covers(q Pattern) bool {
+	if literal, start := p.literal(), q.literal(); start != "" { // in most cases, no sample is necessary
+		switch {
+		case !strings.HasPrefix(start, literal):
+			return false
+		case len(literal) == len(p.text):
+			return true
+		}
+	}
+	return p.covers(q, q.sample())
+}
 
 func (p Pattern) covers(q Pattern, sample string) bool {
 	if !p.Match(sample) {

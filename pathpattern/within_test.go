@@ -5,6 +5,7 @@ package pathpattern
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -76,5 +77,16 @@ func TestSamplesAgreeWithWithin(t *testing.T) {
 	}
 	if pairs < 1000 {
 		t.Errorf("only %d pairs", pairs)
+	}
+}
+
+// Most comparisons need no copy of a pattern, because its start decides.
+func TestCoversWithoutCopies(t *testing.T) {
+	long := MustParse("/shop/*" + strings.Repeat("/a", 1000))
+	for _, p := range []string{"/shop/", "/other/", "/other/*a"} {
+		outer := MustParse(p)
+		if n := testing.AllocsPerRun(10, func() { outer.Covers(long) }); n != 0 {
+			t.Errorf("%s: %v allocations", p, n)
+		}
 	}
 }

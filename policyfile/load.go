@@ -124,7 +124,7 @@ func (p *parser) checkScopes(accepted bool) {
 		}
 		seen[key] = true
 		if pairs += len(r.For) * max(audienceScopes, len(r.Hosts)); pairs > maxScopes {
-			p.report(r.Pos, code, "", "this rule and the rules above it name too many crawlers, or too many pairs of a crawler and a host; use categories of crawlers, and wildcards for hosts%s", more)
+			p.report(r.Pos, code, "", "this rule and the rules above it name too many crawlers, or too many pairs of a crawler and a host; use categories and wildcards%s", more)
 			return
 		}
 	}

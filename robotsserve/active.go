@@ -35,6 +35,9 @@ func (m *lining) active() []pathpattern.Pattern {
 		}
 	}
 	changes := func(s stated, p pathpattern.Pattern) bool {
+		if m.budget.Exceeded() {
+			return true
+		}
 		if s.Allow {
 			overlapping := closing.Overlapping(p)
 			return !m.budget.Spend(len(overlapping)) || slices.ContainsFunc(overlapping, func(i int) bool {
@@ -70,13 +73,15 @@ func (m *lining) repeats(s stated, p pathpattern.Pattern, closing, opening *solv
 }
 
 // weaker returns the allow statements that do not override the disallow statement s, the longest first. It selects them
-// from the patterns of m.given whose indexes are in permissions. If the budget of the file is used up, it returns all
-// of them.
+// from the patterns of m.given whose indexes are in permissions. If the budget of the file is used up, it returns
+// none.
 func (m *lining) weaker(s stated, permissions []int) (all []stated) {
-	spent := !m.budget.Spend(len(permissions))
+	if !m.budget.Spend(len(permissions)) {
+		return nil
+	}
 	for _, i := range permissions {
 		for _, a := range m.all[m.given[i]] {
-			if a.Allow && (spent || !m.p.Overrides(a.applied, s.applied)) {
+			if a.Allow && !m.p.Overrides(a.applied, s.applied) {
 				all = append(all, a)
 			}
 		}

@@ -46,7 +46,7 @@ func drawMerged(p *policy.Policy, host string, other *robotstxt.File) (l *layout
 	}
 	if below.Closed {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
-			"the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So the merged file has none of the Allow lines in the site's file, and lacks %d of its Disallow lines for everyone; shorten the site's file, or import it into the policy", robotstxt.MaxSize>>10, below.Left))
+			"the merged robots.txt would be larger than the %d KiB that crawlers read, or merging would take too long. So it lacks the Allow lines of the site's file, and %d of its Disallow lines for everyone; shorten that file, or import it", robotstxt.MaxSize>>10, below.Left))
 	}
 	if d.shut > 0 {
 		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},

@@ -17,7 +17,7 @@ import (
 type Agent struct {
 	rules *pathpattern.Index[*Rule] // rules by the patterns that URLs are compared with
 	all   []Rule
-	lines []line
+	lines []*line
 	delay time.Duration
 }
 

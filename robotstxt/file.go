@@ -40,10 +40,10 @@ type File struct {
 
 	byName   map[string]*Group // groups by their names in lower case
 	purposes []*Group          // groups of User-Agent-Purpose lines
-	top      []line            // preferences above the first group
+	top      []*line           // preferences above the first group
 	derived  derived           // see withTop
 	sitemaps []string
-	licenses []line
+	licenses []*line
 	others   []string       // lines for the whole file; see fileKeys
 	acap     int            // number of ACAP lines
 	read     int            // number of all lines
@@ -62,7 +62,7 @@ type Group struct {
 	written string // the value of the first User-agent line
 	number  int    // the number of the first User-agent line
 	rules   []Rule
-	lines   []line // lines that extend RFC 9309
+	lines   []*line // lines that extend RFC 9309
 	delay   delay
 }
 
@@ -93,7 +93,7 @@ type line struct {
 }
 
 // text returns the line as its author wrote it, for a note.
-func (l line) text() string { return cmp.Or(l.written, l.key+": "+l.value) }
+func (l *line) text() string { return cmp.Or(l.written, l.key+": "+l.value) }
 
 // delay is a Crawl-delay line.
 type delay struct {

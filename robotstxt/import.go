@@ -112,7 +112,7 @@ func Import(data []byte, catalog []policy.Crawler) (*Imported, error) {
 	if im.f.acap > 0 {
 		im.acap = acap.Parse(data)
 	}
-	if im.f.weight()+stated*im.entries() > maxImported {
+	if im.f.weight()+im.recordWeight() > maxImported {
 		return nil, ErrTooLarge
 	}
 	im.preamble()
@@ -162,7 +162,7 @@ func (im *Imported) DropEmptyRules() {
 type importer struct {
 	f         *File
 	spec      *policy.Spec
-	known     map[string]bool // tokens of the catalog, in lower case
+	known     map[string]bool // tokens of the catalog and of spec.Crawlers, in lower case
 	crawlers  []policy.Crawler
 	comments  map[int]string // comments of rules, by index
 	acap      *acap.File
@@ -207,8 +207,8 @@ func (im *importer) name(name string) bool {
 	if !crawlers.CanBeListed(name) || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
 		return false
 	}
-	if len(im.known) > 0 && !im.known[strings.ToLower(name)] &&
-		!slices.ContainsFunc(im.spec.Crawlers, func(c policy.Crawler) bool { return strings.EqualFold(c.Token, name) }) {
+	if key := strings.ToLower(name); len(im.known) > 0 && !im.known[key] {
+		im.known[key] = true
 		im.spec.Crawlers = append(im.spec.Crawlers, policy.Crawler{Token: name, RobotsOnly: crawlers.NamesBrowser(name)})
 	}
 	return true

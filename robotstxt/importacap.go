@@ -51,13 +51,17 @@ func (im *importer) records(f *acap.File) {
 
 // entries returns the number of entries that the ACAP records need in a policy. A line needs one entry for each pair of
 // a usage and a path, so a line about a set of paths or of usages needs several entries.
-func (im *importer) entries() (n int) {
+func (im *importer) recordWeight() (n int) {
 	if im.acap == nil {
 		return 0
 	}
 	for i := range im.acap.Records {
-		for fd := range im.acap.Records[i].All() {
-			n += len(fd.Parts) * len(fd.Patterns)
+		r, each := &im.acap.Records[i], stated
+		if slices.Contains(r.Crawlers, "*") {
+			each += len(im.f.Groups)
+		}
+		for fd := range r.All() {
+			n += each * len(fd.Parts) * len(fd.Patterns)
 		}
 	}
 	return n
@@ -112,11 +116,13 @@ func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 	}
 }
 
-func same(a policy.Audience) func(policy.Audience) bool {
-	return func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }
+// sameAs returns a value that is equal for audiences whose names differ only in letter case.
+func sameAs(a policy.Audience) policy.Audience {
+	return policy.Audience{Kind: a.Kind, Name: strings.ToLower(a.Name)}
 }
 
 func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
+	there := map[policy.Audience]bool{}
 	for _, c := range rec.Crawlers {
 		a := policy.Audience{Kind: policy.ForToken, Name: c}
 		switch {
@@ -126,7 +132,8 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 			im.misnamed(rec.Line, c, "import leaves out the rules for it in this ACAP record")
 			continue
 		}
-		if !slices.ContainsFunc(all, same(a)) {
+		if !there[sameAs(a)] {
+			there[sameAs(a)] = true
 			all = append(all, a)
 		}
 	}
@@ -166,9 +173,13 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 			}
 		}
 	}
+	closed := map[policy.Audience]bool{}
+	for _, a := range crawls.For {
+		closed[sameAs(a)] = true
+	}
 	for _, s := range crawls.Statements {
 		if !s.Allow && len(r.UsagePurposes) == 0 {
-			im.close(crawls.For, s.Pattern)
+			im.close(closed, s.Pattern)
 		}
 	}
 	for _, r := range []policy.Rule{crawls, r} {
@@ -225,16 +236,25 @@ func (im *importer) repeat() {
 		if slices.Contains(rec.Crawlers, "*") {
 			continue
 		}
+		var subs []acap.SubRecord
 		for fd, purposes := range im.acapFields(everyone) {
 			if !prohibits(fd) {
 				continue
 			}
 			for own, others := range rec.All() {
-				if !prohibits(own) && !slices.Equal(purposes, others) && own.Meets(fd) {
-					added = append(added, acap.Record{Line: rec.Line, Crawlers: rec.Crawlers, Subs: []acap.SubRecord{{Purposes: purposes, Fields: []acap.Field{*fd}}}})
-					break
+				if prohibits(own) || slices.Equal(purposes, others) || !own.Meets(fd) {
+					continue
 				}
+				if n := len(subs); n == 0 || !slices.Equal(subs[n-1].Purposes, purposes) {
+					subs = append(subs, acap.SubRecord{Purposes: purposes})
+				}
+				sub := &subs[len(subs)-1]
+				sub.Fields = append(sub.Fields, *fd)
+				break
 			}
+		}
+		if subs != nil {
+			added = append(added, acap.Record{Line: rec.Line, Crawlers: rec.Crawlers, Subs: subs})
 		}
 	}
 	im.acap.Records = append(im.acap.Records, added...)
@@ -261,25 +281,32 @@ func (im *importer) undetermined(audience []policy.Audience, f *acap.Field, u po
 	return false
 }
 
-// close is called if an ACAP record prohibits the crawlers of audience to crawl p. Such a record wins over an Allow
-// line with the same pattern (section 2.9.2). So close removes the allow entries for p in the rules for these crawlers.
-// All these entries come from Allow lines.
-func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
+// close is called if an ACAP record prohibits some crawlers to crawl p. closed is true for these crawlers. Such a record
+// wins over an Allow line with the same pattern (section 2.9.2). So close removes the allow entries for p in the rules
+// for these crawlers. All these entries come from Allow lines.
+func (im *importer) close(closed map[policy.Audience]bool, p pathpattern.Pattern) {
 	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
-	for _, a := range audience {
-		for i := range im.spec.Rules {
-			r := &im.spec.Rules[i]
-			if !slices.ContainsFunc(r.For, same(a)) || !slices.ContainsFunc(r.Statements, opens) {
-				continue
+	for i := range im.spec.Rules {
+		r := &im.spec.Rules[i]
+		if !slices.ContainsFunc(r.Statements, opens) {
+			continue
+		}
+		left := *r
+		left.Statements = slices.DeleteFunc(slices.Clone(r.Statements), opens)
+		left.For = nil
+		var others []policy.Audience
+		for _, a := range r.For {
+			if closed[sameAs(a)] {
+				left.For = append(left.For, a)
+			} else {
+				others = append(others, a)
 			}
-			left := *r
-			left.Statements = slices.DeleteFunc(slices.Clone(r.Statements), opens)
-			if len(r.For) == 1 {
-				*r = left
-				continue
-			}
-			r.For = slices.DeleteFunc(slices.Clone(r.For), same(a))
-			left.For = []policy.Audience{a}
+		}
+		switch {
+		case others == nil:
+			*r = left
+		case left.For != nil:
+			r.For = others
 			im.spec.Rules = append(im.spec.Rules, left)
 		}
 	}
@@ -320,17 +347,24 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 	if prohibits(f) {
 		return false
 	}
+	seen := map[*Group]bool{} // many crawlers may obey the group of "*"
 	for _, a := range audience {
 		g := im.f.Group(a.Name)
 		if a.Kind == policy.ForEveryone || g == nil {
 			g = im.f.Group("*")
 		}
-		if g == nil {
+		if g == nil || seen[g] {
 			continue
 		}
+		seen[g] = true
+		opened := 0 // the size of the largest Allow for all paths of p
 		for _, r := range g.rules {
-			opened := slices.ContainsFunc(g.rules, func(a Rule) bool { return a.Allow && a.Pattern.Covers(p) && a.Size >= r.Size })
-			if !r.Allow && r.Pattern.Overlaps(p) && r.Size <= p.Len() && !opened {
+			if r.Allow && r.Size > opened && r.Pattern.Covers(p) {
+				opened = r.Size
+			}
+		}
+		for _, r := range g.rules {
+			if !r.Allow && r.Size > opened && r.Size <= p.Len() && r.Pattern.Overlaps(p) {
 				im.f.note(f.Line, "this line allows %q for crawlers that know ACAP (section 2.9.2), but line %d disallows it for all others; in the policy, it remains disallowed", p, r.number)
 				return true
 			}

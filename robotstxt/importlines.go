@@ -15,7 +15,7 @@ import (
 )
 
 // license imports the first valid License line. The lines for the whole file are imported before the lines of groups.
-func (im *importer) license(l line, ofGroup bool) {
+func (im *importer) license(l *line, ofGroup bool) {
 	switch {
 	case im.spec.Publish.License == l.value:
 	case im.spec.Publish.License != "":
@@ -72,7 +72,7 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 // path splits the text of a line such as "App-Directives: /a/ app;x" into a path, which may be "", and a value. A text
 // that starts with "*" may have no path, because the value is a Structured Field, which can also start with "*". For
 // example, in "*app;x", "*app" is the name of an application.
-func (l line) path() (path, value string) {
+func (l *line) path() (path, value string) {
 	_, err := httpsfv.UnmarshalList([]string{l.value})
 	if strings.HasPrefix(l.value, "/") || strings.HasPrefix(l.value, "*") && (err != nil || l.key != "app-directives") {
 		path, value, _ = strings.Cut(strings.ReplaceAll(l.value, "\t", " "), " ")
@@ -84,7 +84,7 @@ func (l line) path() (path, value string) {
 // extension imports a line that extends RFC 9309. In a robots.txt, only the line with the longest matching path
 // applies. In a policy, all entries with a matching path apply together, so the function cancelDirectives later changes
 // the rule.
-func (im *importer) extension(r *policy.Rule, l line) {
+func (im *importer) extension(r *policy.Rule, l *line) {
 	if l.key == "license" {
 		im.license(l, r.For[0].Kind != policy.ForEveryoneElse || len(im.f.Groups) > 1)
 		return
@@ -114,7 +114,7 @@ func (im *importer) extension(r *policy.Rule, l line) {
 	}
 }
 
-func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
+func (im *importer) directives(r *policy.Rule, l *line, pattern pathpattern.Pattern, value string) {
 	list, err := httpsfv.UnmarshalList([]string{value})
 	if err != nil {
 		im.f.note(l.number, "%q is not a list of directives (%v); import leaves out the line", value, err)
@@ -193,7 +193,7 @@ func (im *importer) cancelDirectives(r *policy.Rule) bool {
 }
 
 // preferences imports a line with preferences about AI or search.
-func (im *importer) preferences(r *policy.Rule, l line, pattern pathpattern.Pattern) {
+func (im *importer) preferences(r *policy.Rule, l *line, pattern pathpattern.Pattern) {
 	publish, signal := &im.spec.Publish, l.key == "content-signal"
 	if signal && pattern != pathpattern.All {
 		im.f.note(l.number, "a Content-Signal line cannot have a path. If %q disallows a usage, the robots.txt of the policy disallows it for the whole site. The policy and the headers disallow it only for the path", l.value)
@@ -222,7 +222,7 @@ func (im *importer) preferences(r *policy.Rule, l line, pattern pathpattern.Patt
 }
 
 // prefer adds a preference to a rule. If lines contradict each other, the line that disallows wins.
-func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, u policy.Usage, allow bool) {
+func (im *importer) prefer(r *policy.Rule, l *line, pattern pathpattern.Pattern, u policy.Usage, allow bool) {
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && s.Pattern == pattern })
 	if i >= 0 {
 		r.Statements[i].Allow = r.Statements[i].Allow && allow

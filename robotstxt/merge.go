@@ -46,7 +46,7 @@ var extensionKeys = map[string]string{
 	"request-rate": "Request-rate", "visit-time": "Visit-time",
 }
 
-func (l line) merged(stated Stated) (text, why string) {
+func (l *line) merged(stated Stated) (text, why string) {
 	key := extensionKeys[l.key]
 	text = key + ": " + l.value
 	switch {
@@ -84,15 +84,20 @@ func (g *Group) Extensions(stated Stated) (lines []Extension) {
 // A merge adds these usages to the preferences of the policy.
 func (g *Group) Disallowed() map[string][]string {
 	all := map[string][]string{}
+	there := map[[2]string]bool{}
 	for _, l := range g.lines {
-		if l.isPreferences() {
-			names, _ := l.says.refused()
-			all[l.key] = append(all[l.key], names...)
+		if !l.isPreferences() {
+			continue
+		}
+		for _, name := range l.says.refuses {
+			if !there[[2]string{l.key, name}] {
+				there[[2]string{l.key, name}] = true
+				all[l.key] = append(all[l.key], name)
+			}
 		}
 	}
-	for key, names := range all {
+	for _, names := range all {
 		slices.Sort(names)
-		all[key] = slices.Compact(names)
 	}
 	return all
 }
@@ -145,11 +150,12 @@ func (f *File) LeftOut(stated Stated) []Note {
 // noteLeftOut adds a note about a line that a merge leaves out. If the line states preferences, the merge may copy the
 // usages that it disallows. If these are only a part of the line, the note names them. If they are the whole line,
 // there is no note.
-func (l line) noteLeftOut(f *File, stated Stated, why string) {
+func (l *line) noteLeftOut(f *File, stated Stated, why string) {
 	var copied []string
 	all := false
 	if stated.Preferences && l.isPreferences() {
-		copied, all = l.says.refused()
+		copied = l.says.refuses
+		all = len(copied) == len(l.says.members)
 	}
 	switch {
 	case len(copied) == 0:

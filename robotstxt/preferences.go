@@ -15,6 +15,7 @@ import (
 type preferences struct {
 	path    string // "" if the line is for all paths
 	members []member
+	refuses []string // the names of the preferences that the line disallows for all paths; see settle
 }
 
 // member is a member of a line with preferences, such as "train-ai=n".
@@ -59,12 +60,12 @@ var vocabularies = map[string]*vocabulary{
 }
 
 // isPreferences reports whether a line states preferences about AI or search.
-func (l line) isPreferences() bool { return vocabularies[l.key] != nil }
+func (l *line) isPreferences() bool { return vocabularies[l.key] != nil }
 
 // preferencesOf reads a line with preferences. It ignores white space, letter case and parameters, and treats the paths
 // "/" and "*" as no path. If the line has two members with the same name, such as "train-ai=y, train-ai=n", the one
 // that disallows the usage wins.
-func preferencesOf(l line) *preferences {
+func preferencesOf(l *line) *preferences {
 	path, value := l.path()
 	if path == "/" || path == "*" {
 		path = ""
@@ -76,6 +77,7 @@ func preferencesOf(l line) *preferences {
 			s.add(vocabularies[l.key].member(text))
 		}
 	}
+	s.settle()
 	return s
 }
 
@@ -115,18 +117,13 @@ func (s *preferences) add(m member) {
 	}
 }
 
-// refused returns the names of the preferences that the line disallows for all paths. all is true if the line contains
-// nothing else.
-func (s *preferences) refused() (names []string, all bool) {
-	if s.path != "" {
-		return nil, false
-	}
+// settle sets s.refuses, once for all groups that share the line.
+func (s *preferences) settle() {
 	for _, m := range s.members {
-		if m.no() && m.isName() {
-			names = append(names, m.name)
+		if s.path == "" && m.no() && m.isName() {
+			s.refuses = append(s.refuses, m.name)
 		}
 	}
-	return names, len(names) == len(s.members)
 }
 
 // text returns the value of a line with these preferences.
@@ -150,8 +147,9 @@ func (s *preferences) text(v *vocabulary) string {
 // number.
 type derived map[string]int
 
-func (d derived) line(of line, s *preferences) line {
-	l := line{number: of.number, key: of.key, value: s.text(vocabularies[of.key]), says: s, written: of.written}
+func (d derived) line(of *line, s *preferences) *line {
+	s.settle()
+	l := &line{number: of.number, key: of.key, value: s.text(vocabularies[of.key]), says: s, written: of.written}
 	text := l.key + ":" + l.value
 	if d[text] == 0 {
 		d[text] = -1 - len(d) // no line of the file has a negative number
@@ -164,7 +162,7 @@ func (d derived) line(of line, s *preferences) line {
 // line is above the first group. The text is "" if the file does not have this line, or if it is a line about crawling,
 // such as Allow.
 func (f *File) Written(number int) (text string, above bool) {
-	for i, lines := range append([][]line{f.top}, f.linesOfGroups()...) {
+	for i, lines := range append([][]*line{f.top}, f.linesOfGroups()...) {
 		for _, l := range lines {
 			if l.number == number {
 				return l.text(), i == 0
@@ -174,7 +172,7 @@ func (f *File) Written(number int) (text string, above bool) {
 	return "", false
 }
 
-func (f *File) linesOfGroups() (all [][]line) {
+func (f *File) linesOfGroups() (all [][]*line) {
 	for _, g := range f.Groups {
 		all = append(all, g.lines)
 	}
@@ -183,8 +181,8 @@ func (f *File) linesOfGroups() (all [][]line) {
 
 // withLines returns a copy of the file. In each group, it replaces the lines that are not about crawling with the
 // result of the function replace. Groups with equal lines share the result.
-func (f *File) withLines(replace func(lines []line) []line) *File {
-	replaced := map[string][]line{}
+func (f *File) withLines(replace func(lines []*line) []*line) *File {
+	replaced := map[string][]*line{}
 	return f.withGroups(func(g *Group) *Group {
 		var key []byte
 		for i := range g.lines {
@@ -208,7 +206,7 @@ func (f *File) withLines(replace func(lines []line) []line) *File {
 // crawlers may still fetch the same paths.
 func (f *File) withTop() *File {
 	made := derived{}
-	with := f.withLines(func(lines []line) []line { return f.linesWithTop(lines, made) })
+	with := f.withLines(func(lines []*line) []*line { return f.linesWithTop(lines, made) })
 	with.derived = made
 	if len(f.top) > 0 && f.Group("*") == nil {
 		with.add(&Group{Name: "*", written: "*", number: f.top[0].number, lines: f.top})
@@ -218,7 +216,7 @@ func (f *File) withTop() *File {
 
 // linesWithTop returns the given lines of a group, and adds preferences from the lines above the first group. It leaves
 // out each of these preferences that the group's lines already state for the same path.
-func (f *File) linesWithTop(lines []line, made derived) []line {
+func (f *File) linesWithTop(lines []*line, made derived) []*line {
 	switch {
 	case len(f.top) == 0:
 		return lines
@@ -226,11 +224,19 @@ func (f *File) linesWithTop(lines []line, made derived) []line {
 		return slices.Clip(f.top)
 	}
 	with := slices.Clone(lines)
-	stated := map[[3]string]bool{}
+	stated := map[[3]string]bool{} // the members of f.top; true for those that lines state
+	for _, l := range f.top {
+		for _, m := range l.says.members {
+			stated[[3]string{l.key, l.says.path, m.name}] = false
+		}
+	}
 	for _, l := range lines {
 		if l.isPreferences() {
 			for _, m := range l.says.members {
-				stated[[3]string{l.key, l.says.path, m.name}] = true
+				key := [3]string{l.key, l.says.path, m.name}
+				if _, above := stated[key]; above {
+					stated[key] = true
+				}
 			}
 		}
 	}
@@ -258,8 +264,8 @@ func (f *File) linesWithTop(lines []line, made derived) []line {
 // does the same. The file must be the result of withTop.
 func (f *File) withSignals() *File {
 	noted := map[int]bool{}
-	with := f.withLines(func(lines []line) []line {
-		if !slices.ContainsFunc(lines, line.isSignalOfPath) {
+	with := f.withLines(func(lines []*line) []*line {
+		if !slices.ContainsFunc(lines, (*line).isSignalOfPath) {
 			return lines
 		}
 		for _, l := range lines {
@@ -275,15 +281,15 @@ func (f *File) withSignals() *File {
 }
 
 // combined replaces Content-Signal lines with one line for the whole site, in the place of the first of them.
-func (d derived) combined(lines []line) (left []line) {
-	var first line
+func (d derived) combined(lines []*line) (left []*line) {
+	var first *line
 	all, at := &preferences{}, 0
 	for _, l := range lines {
 		if l.key != "content-signal" {
 			left = append(left, l)
 			continue
 		}
-		if first.number == 0 {
+		if first == nil {
 			first, at = l, len(left)
 		}
 		for _, m := range l.says.members {
@@ -299,4 +305,4 @@ func (d derived) combined(lines []line) (left []line) {
 }
 
 // isSignalOfPath reports whether a Content-Signal line has a path.
-func (l line) isSignalOfPath() bool { return l.key == "content-signal" && l.says.path != "" }
+func (l *line) isSignalOfPath() bool { return l.key == "content-signal" && l.says.path != "" }

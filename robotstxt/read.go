@@ -109,7 +109,7 @@ func (r *reader) read(text string) {
 	case fileKeys[key] != "":
 		r.other(fileKeys[key], value)
 	case key == "license" && len(r.groups) == 0:
-		r.file.licenses = append(r.file.licenses, line{number: r.number, key: key, value: value})
+		r.file.licenses = append(r.file.licenses, &line{number: r.number, key: key, value: value})
 	case len(r.groups) == 0 && (key == "content-signal" || key == "content-usage"):
 		r.above(key, value)
 	case key == "user-agent", key == "user-agent-purpose":
@@ -136,7 +136,7 @@ func (r *reader) above(key, value string) {
 	r.note("%q is above the first User-agent line, where crawlers do not read it. Because this line is long, or there are many such lines, import and merge copy only the usages that it disallows, for the whole site", r.text)
 	left := &preferences{}
 	for _, m := range l.says.members {
-		disallowed := func(l line) bool {
+		disallowed := func(l *line) bool {
 			return l.key == key && l.says.path == "" && slices.ContainsFunc(l.says.members, func(o member) bool { return o.name == m.name && o.no() })
 		}
 		if m.known && m.no() && !slices.ContainsFunc(f.top, disallowed) {
@@ -149,8 +149,8 @@ func (r *reader) above(key, value string) {
 	}
 }
 
-func (r *reader) newLine(key, value string) line {
-	l := line{number: r.number, key: key, value: value, same: r.same(key, value), written: r.text}
+func (r *reader) newLine(key, value string) *line {
+	l := &line{number: r.number, key: key, value: value, same: r.same(key, value), written: r.text}
 	if l.isPreferences() {
 		l.says = preferencesOf(l)
 	}
@@ -257,7 +257,7 @@ func (r *reader) line(key, value string) {
 		}
 	}
 	l := r.newLine(key, value)
-	wait := delay{l, secondsOf(value), r.misspelled}
+	wait := delay{*l, secondsOf(value), r.misspelled}
 	r.comment()
 	for _, g := range r.groups {
 		switch {

@@ -67,7 +67,7 @@ func ofAllHosts[T any](list *[]T, hostOf func(T) policy.Host) *T {
 // told returns the lines of the group that the merged robots.txt also contains. If a merge instead leaves out the
 // group's preferences, and adds the usages that they disallow to the preferences of the policy, told also returns lines
 // for these usages.
-func (g *Group) told(stated Stated) (lines []line) {
+func (g *Group) told(stated Stated) (lines []*line) {
 	for _, l := range g.lines {
 		if _, why := l.merged(stated); why == "" {
 			lines = append(lines, l)
@@ -78,7 +78,7 @@ func (g *Group) told(stated Stated) (lines []line) {
 	}
 	for _, key := range []string{"content-usage", "content-signal"} {
 		for _, name := range g.Disallowed()[key] {
-			l := line{number: g.number, key: key, value: name + "=" + vocabularies[key].no}
+			l := &line{number: g.number, key: key, value: name + "=" + vocabularies[key].no}
 			l.says = preferencesOf(l)
 			lines = append(lines, l)
 		}

@@ -36,8 +36,10 @@ type Difference struct {
 // Laxer reports whether the second file allows a path that the first file disallows.
 func (d *Difference) Laxer() bool { return d.New.Allowed && !d.Old.Allowed }
 
-// budget limits the work of Compare, measured in comparisons of a rule with a path.
-const budget = 60_000_000
+// budget limits the work of Compare, measured in comparisons of a short rule with a short path. A comparison with a long
+// path costs one more for each longPath bytes of the path. A difference costs as much as the number of comparisons in
+// differing.
+const budget, longPath, differing = 60_000_000, 1024, 64
 
 // Other is the name of a crawler that neither file names.
 const Other = "crawler-that-no-file-names"
@@ -52,6 +54,10 @@ const Other = "crawler-that-no-file-names"
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	asked := questions(old, now)
+	comparisons := len(asked)
+	for _, q := range asked {
+		comparisons += len(q.path) / longPath
+	}
 	type pair struct{ old, now *group }
 	asking := map[pair][]string{}
 	for _, who := range crawlersToAsk(old, now, crawlers) {
@@ -65,17 +71,20 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	})
 	left, at := budget, map[kind]int{}
 	for _, p := range pairs {
-		if left -= (p.old.size() + p.now.size()) * len(asked); left < 0 {
-			c.Complete = false
-			break
-		}
+		left -= (p.old.size() + p.now.size()) * comparisons
 		for _, q := range asked {
-			c.answers(q, asking[p], p.old.ask(q), p.now.ask(q), at)
+			if left < 0 {
+				c.Complete = false
+				break
+			}
+			if c.answers(q, asking[p], p.old.ask(q), p.now.ask(q), at) {
+				left -= differing + len(asking[p])
+			}
 		}
 	}
 	for i := range c.Differences {
 		d := &c.Differences[i]
-		d.Stated = old.states(d.Usage, d.New.Preference)
+		d.Stated = old.stated[[2]string{d.Usage, d.New.Preference}]
 	}
 	slices.SortStableFunc(c.Differences, func(a, b Difference) int { return cmp.Or(a.Old.Line-b.Old.Line, a.New.Line-b.New.Line) })
 	return c
@@ -97,16 +106,16 @@ type kind struct {
 }
 
 // answers counts a question once for each of the given crawlers. If the answers of the two files, old and now, differ,
-// it adds the crawlers and the path to c.Differences. at maps each kind to the index of its Difference in
-// c.Differences.
-func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) {
+// it adds the crawlers and the path to c.Differences, and returns true. at maps each kind to the index of its Difference
+// in c.Differences.
+func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at map[kind]int) bool {
 	if q.usage == "" {
 		c.Questions += len(crawlers)
 	} else {
 		c.Preferences += len(crawlers)
 	}
 	if old.Allowed == now.Allowed && old.Preference == now.Preference {
-		return
+		return false
 	}
 	c.Differ += len(crawlers)
 	key := kind{q, "", old, now}
@@ -126,7 +135,7 @@ func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at 
 		d.New.Line = 0
 	}
 	if !again || q.usage != "" {
-		d.Crawlers = slices.Concat(d.Crawlers, crawlers)
+		d.Crawlers = append(d.Crawlers, crawlers...)
 	}
 	if !again || q.usage == "" {
 		d.Asked = append(d.Asked, q.path)
@@ -134,14 +143,15 @@ func (c *Comparison) answers(q question, crawlers []string, old, now Answer, at 
 	if strings.Contains(d.Path, "%") && !strings.Contains(q.path, "%") {
 		d.Path = q.path
 	}
+	return true
 }
 
 func (g *group) size() int {
 	n := 1
 	if g != nil {
-		n += len(g.above) * (1 + len(g.blocks))
+		n += g.above.work * (1 + len(g.blocks))
 		for _, b := range g.blocks {
-			n += len(b.rules) + len(b.preferences) - b.from
+			n += b.ruleWork + b.preferences.work - b.before
 		}
 	}
 	return n
@@ -239,31 +249,38 @@ func questions(files ...*File) (all []question) {
 
 // Respelled reports whether the path in a line is not written in normal form.
 func (f *File) Respelled(line int) bool {
-	return slices.ContainsFunc(f.rules, func(r *rule) bool { return r.line == line && r.respelled() })
+	i, found := slices.BinarySearchFunc(f.rules, line, func(r *rule, line int) int { return r.line - line })
+	return found && f.rules[i].respelled()
 }
 
 // respelled reports whether a rule is not written in normal form.
 func (r *rule) respelled() bool { return r.sent.text != r.text }
 
-// maxMeetings limits the number of paths that meetings returns.
-const maxMeetings = 1 << 15
+// maxMeetings limits the bytes of the paths that match two patterns. pathBytes is added to the length of each path.
+const maxMeetings, pathBytes = 4 << 20, 64
 
 // meetings takes each pair of a pattern with "*" and another pattern, and returns paths that may match both of them.
 // For "/*.css$" and "/admin/", it returns "/admin/x.css". Not all of the paths match both patterns.
 func meetings(patterns []string) (paths []string) {
+	examples := make([]string, len(patterns))
+	for i, p := range patterns {
+		examples[i] = example(p)
+	}
+	left := maxMeetings
 	for _, wild := range patterns {
 		before, after, ok := strings.Cut(strings.TrimSuffix(wild, "$"), "*")
 		if !ok {
 			continue
 		}
 		after = strings.ReplaceAll(after, "*", "")
-		for _, other := range patterns {
-			if len(paths) >= maxMeetings {
+		for i, path := range examples {
+			if patterns[i] == wild {
+				continue
+			}
+			if left -= 2*(pathBytes+len(path)+len(after)) + len(before); left < 0 {
 				return paths
 			}
-			if path := example(other); other != wild {
-				paths = append(paths, path+"x"+after, rooted(before+path[1:]+"x"+after))
-			}
+			paths = append(paths, path+"x"+after, rooted(before+path[1:]+"x"+after))
 		}
 	}
 	return paths

@@ -11,10 +11,24 @@ import (
 // preference is a member of a Content-Usage or Content-Signal line, such as "train-ai=n".
 type preference struct {
 	key          string
-	usage, value string // in one vocabulary for both keys; value is "yes", "no" or, for the usage "use", any other word
-	written      string // the member as written, in lower case
-	path         pattern
+	usage, value string   // in one vocabulary for both keys; value is "yes", "no" or, for the usage "use", any other word
+	written      string   // the member as written, in lower case
+	path         *pattern // all members of a line share it
 	line         int
+}
+
+// preferences is a list of preferences, with the work to compare a path with all of them.
+type preferences struct {
+	all  []preference
+	work int
+}
+
+// add adds the preferences of a line.
+func (ps *preferences) add(line []preference) {
+	if len(line) > 0 {
+		ps.all = append(ps.all, line...)
+		ps.work += len(line) + line[0].path.work()
+	}
 }
 
 // vocabulary maps the names of usages and values to the names in this package. Its keys are the names in Content-Usage
@@ -24,7 +38,7 @@ var vocabulary = map[string]string{
 	"train-genai": "train-ai", "ai-output": "ai-use", "y": "yes", "n": "no", "yes": "yes", "no": "no",
 }
 
-func preferences(key, value string, line int) (all []preference) {
+func newPreferences(key, value string, line int) (all []preference) {
 	path := "/"
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 		if path, value = value, ""; strings.ContainsAny(path, " \t") {
@@ -32,6 +46,7 @@ func preferences(key, value string, line int) (all []preference) {
 			path, value = path[:i], path[i:]
 		}
 	}
+	where := newPattern(normalize(path, true))
 	said := map[[2]string]bool{} // a line may repeat a preference thousands of times
 	for member := range strings.SplitSeq(strings.ToLower(value), ",") {
 		member, _, _ = strings.Cut(member, ";")
@@ -43,7 +58,7 @@ func preferences(key, value string, line int) (all []preference) {
 		}
 		if usage != "" && value != "" && !said[[2]string{usage, value}] {
 			said[[2]string{usage, value}] = true
-			all = append(all, preference{key, usage, value, written, newPattern(normalize(path, true)), line})
+			all = append(all, preference{key, usage, value, written, &where, line})
 		}
 	}
 	return all
@@ -57,11 +72,11 @@ func (p *preference) about() statedPreference { return statedPreference{p.key, p
 // inherit makes all groups obey the preferences in top, which are above the first group of the file. If a group itself
 // states a preference with the same key, usage and path, the preference in top does not apply to it (see states). All
 // groups share the slice top, because a file can have thousands of groups.
-func (f *File) inherit(top []preference, blocks []*block) {
+func (f *File) inherit(top preferences, blocks []*block) {
 	for _, b := range blocks {
 		b.stated = map[statedPreference]int{}
-		for i := range b.preferences {
-			b.stated[b.preferences[i].about()] = i
+		for i := range b.preferences.all {
+			b.stated[b.preferences.all[i].about()] = i
 		}
 	}
 	for _, g := range f.groups {
@@ -80,16 +95,23 @@ func (g *group) states(p *preference) bool {
 // all yields the group's preferences from lines with a key, if the path of the line matches.
 func (g *group) all(key, path string) iter.Seq[*preference] {
 	return func(yield func(*preference) bool) {
-		matches := func(p *preference) bool { return p.key == key && p.path.matches(path) }
+		var last *pattern
+		found := false
+		matches := func(p *preference) bool {
+			if p.key == key && p.path != last {
+				last, found = p.path, p.path.matches(path)
+			}
+			return p.key == key && found
+		}
 		for _, b := range g.blocks {
-			for i := b.from; i < len(b.preferences); i++ {
-				if p := &b.preferences[i]; matches(p) && !yield(p) {
+			for i := b.from; i < len(b.preferences.all); i++ {
+				if p := &b.preferences.all[i]; matches(p) && !yield(p) {
 					return
 				}
 			}
 		}
-		for i := range g.above {
-			if p := &g.above[i]; matches(p) && !g.states(p) && !yield(p) {
+		for i := range g.above.all {
+			if p := &g.above.all[i]; matches(p) && !g.states(p) && !yield(p) {
 				return
 			}
 		}
@@ -115,11 +137,12 @@ func (g *group) preference(usage, path string) (a Answer) {
 	return a
 }
 
-// states returns the first line that states a preference, or 0 if there is none.
-func (f *File) states(usage, value string) int {
-	i := slices.IndexFunc(f.preferences, func(p preference) bool { return p.usage == usage && p.value == value })
-	if i < 0 {
-		return 0
+// state adds the preferences of a line to the preferences of the file.
+func (f *File) state(all []preference) {
+	f.preferences = append(f.preferences, all...)
+	for _, p := range all {
+		if said := [2]string{p.usage, p.value}; f.stated[said] == 0 {
+			f.stated[said] = p.line
+		}
 	}
-	return f.preferences[i].line
 }

@@ -9,6 +9,7 @@ package rfc9309
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 )
 
@@ -23,7 +24,8 @@ type File struct {
 	rules  []*rule
 	lines  []string
 
-	preferences []preference // of all groups
+	preferences []preference      // of all groups
+	stated      map[[2]string]int // the first line with a usage and a value
 }
 
 // Lines returns the number of lines read.
@@ -32,17 +34,19 @@ func (f *File) Lines() int { return len(f.lines) }
 // Line returns the text of a line. The first line has the number 1.
 func (f *File) Line(n int) string { return f.lines[n-1] }
 
-// A group holds the rules and preferences for one name: the blocks that follow its User-agent lines.
+// A group holds the rules and preferences for some names: the blocks that follow the User-agent lines of each name.
 type group struct {
 	blocks []sharedBlock
-	above  []preference // all preferences above the first group; all groups share them
+	above  preferences // all preferences above the first group; all groups share them
 }
 
 // A block holds the rules and preferences that follow some User-agent lines. The groups of all names in these lines
 // share the block instead of copying it, because a file can have thousands of names above thousands of lines.
 type block struct {
+	number      int
 	rules       []*rule
-	preferences []preference
+	ruleWork    int
+	preferences preferences
 	// stated maps each preference to its last index in preferences. It is nil if the file has no preferences above the
 	// first group.
 	stated map[statedPreference]int
@@ -51,7 +55,7 @@ type block struct {
 // A sharedBlock is a block as one name sees it: with the preferences that follow the User-agent line of this name.
 type sharedBlock struct {
 	*block
-	from int // the index of the first of these preferences
+	from, before int // the number of the other preferences, and their work
 }
 
 type rule struct {
@@ -90,8 +94,8 @@ func Parse(data []byte, whole func(name string) bool) *File {
 		data = data[:Limit]
 		data = data[:bytes.LastIndexAny(data, "\r\n")+1]
 	}
-	f := &File{groups: map[string]*group{}, lines: lines(string(data))}
-	var top []preference // above the first group
+	f := &File{groups: map[string]*group{}, lines: lines(string(data)), stated: map[[2]string]int{}}
+	var top preferences // above the first group
 	var blocks []*block
 	var open *block // the block of the current groups; nil above the first group
 	ruled := false  // the open block has Allow or Disallow lines, so that a User-agent line begins another block
@@ -100,18 +104,18 @@ func Parse(data []byte, whole func(name string) bool) *File {
 		switch key {
 		case userAgent:
 			if open == nil || ruled {
-				open, ruled = new(block), false
+				open, ruled = &block{number: len(blocks)}, false
 				blocks = append(blocks, open)
 			}
 			f.group(agentName(value, whole)).share(open)
 		case contentUsage, contentSignal:
-			all := preferences(key, value, i+1)
-			f.preferences = append(f.preferences, all...)
+			all := newPreferences(key, value, i+1)
+			f.state(all)
 			if open == nil {
-				top = append(top, all...)
+				top.add(all)
 				f.group("*") // for crawlers without another group
 			} else {
-				open.preferences = append(open.preferences, all...)
+				open.preferences.add(all)
 			}
 		case allow, disallow:
 			if open == nil {
@@ -122,9 +126,10 @@ func Parse(data []byte, whole func(name string) bool) *File {
 			}
 		}
 	}
-	if len(top) > 0 {
+	if len(top.all) > 0 {
 		f.inherit(top, blocks)
 	}
+	f.unite()
 	return f
 }
 
@@ -136,6 +141,9 @@ func (f *File) add(to *block, r *rule, value string) {
 		all = append(all, newRule(true, value[:i+1]+"$", r.line))
 	}
 	f.rules, to.rules = append(f.rules, all...), append(to.rules, all...)
+	for _, r := range all {
+		to.ruleWork += r.work()
+	}
 }
 
 func (f *File) group(name string) *group {
@@ -152,7 +160,23 @@ func (f *File) group(name string) *group {
 // share adds a block to the group.
 func (g *group) share(b *block) {
 	if n := len(g.blocks); n == 0 || g.blocks[n-1].block != b { // the User-agent lines of a block may repeat a name
-		g.blocks = append(g.blocks, sharedBlock{b, len(b.preferences)})
+		g.blocks = append(g.blocks, sharedBlock{b, len(b.preferences.all), b.preferences.work})
+	}
+}
+
+// unite replaces groups that have the same blocks by one of them, so that Compare examines these blocks only once.
+func (f *File) unite() {
+	same := map[string]*group{}
+	for name, g := range f.groups {
+		var key []byte
+		for _, b := range g.blocks {
+			key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(b.number)), uint64(b.from))
+		}
+		if first := same[string(key)]; first != nil {
+			f.groups[name] = first
+		} else {
+			same[string(key)] = g
+		}
 	}
 }
 
@@ -301,6 +325,9 @@ func newPattern(text string) pattern {
 	open, anchored := strings.CutSuffix(text, "$")
 	return pattern{text, strings.Split(open, "*"), anchored}
 }
+
+// work returns the approximate work of matches for a short path. The unit is the work for a pattern such as "/shop/".
+func (p *pattern) work() int { return 1 + len(p.parts)/4 + len(p.text)/1024 }
 
 // asSent returns a pattern as Google's parser compares it with unnormalized URLs. It encodes bytes beyond ASCII, and
 // writes the digits of escapes in upper case.

@@ -65,3 +65,23 @@ func TestPreferencesAboveManyGroups(t *testing.T) {
 		}
 	}
 }
+
+// All members of a line share its path, although both can be long.
+func TestPathOfManyPreferences(t *testing.T) {
+	var members []string
+	for i := range 1500 {
+		members = append(members, "use="+strconv.Itoa(i))
+	}
+	line := "Content-Usage: /" + strings.Repeat("*", 7000) + "a " + strings.Join(members, ",") + "\n"
+	text := "User-agent: *\n" + strings.Repeat(line, 5)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f := Parse([]byte(text), nil)
+	runtime.ReadMemStats(&after)
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 16 {
+		t.Errorf("a file of %d KiB takes %d MiB", len(text)>>10, mib)
+	}
+	if got := f.of(Crawler{}).ask(question{usage: "use", path: "/xa"}); got.Written != "use=0" || got.Line != 2 {
+		t.Errorf("%+v", got)
+	}
+}
