@@ -19,7 +19,7 @@ func repeat(n int, format string) string {
 	return b.String()
 }
 
-// Hundreds of groups share hundreds of lines with many preferences. Each has a line of its own. No group
+// Hundreds of groups share hundreds of lines with many preferences. Each group also has another line. No group
 // copies the shared lines.
 func TestPreferencesBudget(t *testing.T) {
 	text := "Content-Usage: zz=n,a=n\n" + repeat(500, "User-agent: a%dx\n") +
