@@ -109,7 +109,7 @@ func TestMergeErrors(t *testing.T) {
 		{"robots-only with user-agent", Row{Token: "Xa", UserAgent: "Y", RobotsOnly: ptr(true)}, "robots-only", "exclude each other"},
 		{"user-agent of a control token", Row{Token: "Google-Extended", UserAgent: "Y"}, "robots-only", "exclude each other"},
 		{"follows itself", Row{Token: "Xa", Follows: []string{"xa"}}, "follows", "must not name the crawler itself"},
-		{"follows nobody", Row{Token: "Xa", Follows: []string{"Gogglebot"}}, "follows", `"Gogglebot", which is neither`},
+		{"follows nobody", Row{Token: "Xa", Follows: []string{"Gogglebot"}}, "follows", `not "Gogglebot"`},
 		{"purpose", Row{Token: "Xa", Purposes: []string{"a b"}}, "purposes", `"a b"`},
 	}
 	c := defaultCatalog(t)

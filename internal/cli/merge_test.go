@@ -56,7 +56,7 @@ func TestCommandsKnowTheFileBelow(t *testing.T) {
 		"check, alone":              {[]string{"check", tested}, true, "Googlebot may not crawl /cart/"},
 		"check, a failing test":     {[]string{"check", "--merge", closed, tested}, true, "Bingbot may not crawl /cart/, because of the site's own robots.txt:2 (" + closed + "); change that line, or the test"},
 		"check, with the file":      {[]string{"check", "--merge", own, tested}, false, "2 tests passed"},
-		"check, lengths":            {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:3: in the policy, \"Disallow: /*a$\" of line 2 also disallows"},
+		"check, lengths":            {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:3: in the policy, \"Disallow: /*a$\" of line 2 decides about"},
 		"check, spellings":          {[]string{"check", "--merge", crossing, silent}, false, "crossing.txt:4: crawlers may spell the path \"/b:c\" in several ways"},
 		"explain, the file":         {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:5 (" + own + "), group \"User-agent: Bingbot\", disallows crawl of /slow/"},
 		"explain, a crawl-delay":    {[]string{"explain", silent, "--merge", own, "--agent", "Bingbot", "https://a.example/slow/"}, false, "the site's own robots.txt:6 (" + own + "), group \"User-agent: Bingbot\", asks for a crawl-delay of 5s"},

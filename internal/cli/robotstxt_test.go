@@ -90,7 +90,7 @@ func TestCheckPrintsTheNotesOfImport(t *testing.T) {
 		}
 		checked, _, err := runCheck(t, "", file)
 		_, imported, err2 := execute(importCommand(), "", file)
-		notes := imported[:strings.Index(imported, " pairs of a crawler")+1]
+		notes := imported[:strings.Index(imported, ` answers to "may`)+1]
 		notes = notes[:strings.LastIndex(notes, "\n")+1]
 		if err != nil || err2 != nil || notes == "" || !strings.HasPrefix(checked, notes) {
 			t.Errorf("%v, %v: check prints\n%s\nimport prints\n%s", err, err2, checked, imported)
