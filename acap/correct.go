@@ -230,8 +230,8 @@ func (s *fieldSolver) purposesOf(condition string) []string {
 	return of
 }
 
-// repair compares the reading of crawlers with the purpose with want, the policy's decision about the place p. If they
-// differ, it adds a claim with p's pattern. If this is not possible or does not suffice, it withdraws the permissions
+// repair checks how crawlers that have the purpose read the records about the place p. want is the policy's decision about
+// p. If the crawlers come to another decision, it adds a claim with p's pattern. If this is not possible or does not suffice, it withdraws the permissions
 // that permit more than the policy. It returns the new reading.
 func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 	got := s.read(p, purpose)

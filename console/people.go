@@ -85,7 +85,7 @@ func (v *view) lacks(r role) string {
 	need := map[role]string{editor: "an editor or a publisher", publisher: "a publisher"}[r]
 	what := map[role]string{editor: "save, approve and discard drafts", publisher: "publish drafts"}[r]
 	if people := v.options.Roles[map[role]string{editor: "editor", publisher: "publisher"}[r]]; len(people) > 0 {
-		need += ", such as " + english.Some(people, 2)
+		need += " (" + english.Some(people, 2) + ")"
 	}
 	return fmt.Sprintf("You are signed in as %s. Only %s may %s. The roles are set in the Caddyfile, in the block of the option console.", shorten(v.person.Name), need, what)
 }

@@ -35,7 +35,7 @@ var entryFields = append(fields[*entry]{
 	key("paths", "a path, the name of a set, or a list of them", oneOrMore(pathShape), func(p *parser, n *yaml.Node, e *entry) {
 		e.resources = p.resources(n, "paths")
 	}, nil).must(),
-	boolKey("over-site", "true if the allow entry removes the site's own noindex, or nosnippet and max-snippet, from headers and meta tags",
+	boolKey("over-site", "true if the allow entry also removes the site's own rules from headers and meta tags. For index, this is noindex; for present-snippet, nosnippet and max-snippet",
 		func(e *entry) **bool { return &e.overSite }),
 }, qualifierFields(func(e *entry) *[]qualifierText { return &e.qualifiers })...)
 

@@ -33,8 +33,8 @@ func (f *File) Below(p *policy.Policy) *Below {
 // policy differs from their effect in the file.
 func (b *Below) Notes() []Note { return b.File.LeftOut(StatedBy(b.Policy)) }
 
-// BelowClosed is like Below, but for a file that is too large to be merged completely. It uses a shorter file without
-// Allow lines.
+// BelowClosed is like Below, but for a file that is too large to be merged completely. It shortens the file, and
+// leaves out all Allow lines.
 func (f *File) BelowClosed(p *policy.Policy) *Below {
 	closing, left := f.closing()
 	below := closing.over(p)

@@ -82,7 +82,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	}
 	r.misspelled = known != key || !colon
 	if value = trim(value); r.misspelled {
-		r.note("%q is read as %q. Some crawlers may accept such a mistake, but others ignore the line. If import and merge copy the line, they write the correct form", text, known+": "+value)
+		r.note("%q is read as %q. Some crawlers may accept such a mistake, but others ignore the line. An import or merge that copies the line corrects it", text, known+": "+value)
 	}
 	return known, value, true
 }

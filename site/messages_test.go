@@ -29,7 +29,7 @@ var withoutExample = map[string]string{
 
 // channelCodes maps the codes of problems that channels report to their severity and title.
 var channelCodes = map[string]string{
-	"other-spelling": "hint: A path that crawlers may compare in another spelling", "not-flattenable": "warning: robots.txt is stricter than the policy",
+	"other-spelling": "hint: A path with more spellings than robots.txt lists", "not-flattenable": "warning: robots.txt is stricter than the policy",
 	"content-usage-cross": "warning: Paths for Content-Usage overlap in too many ways", "app-directives-cross": "error: Paths of application directives overlap in too many ways",
 	"app-directive-hash": "error: A hash in an application directive", "app-directives-named": "hint: Application directives for one crawler",
 	"robots-txt-too-large": "error: The robots.txt is too large", "line-too-long": "error: A line of robots.txt is too long",

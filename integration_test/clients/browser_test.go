@@ -42,8 +42,8 @@ var browsed = []string{
 }
 
 // metas lists the robots rules that the meta tags of some pages must contain. The list is written by hand. The keys of
-// the outer map are a policy and a host, and the keys of the inner map are paths. A rule is for everyone, unless the
-// name of a crawler precedes the path.
+// the outer map are a policy and a host. A key of the inner map is a path, and its rules are for everyone. Or it is the
+// name of a crawler and a path, as in "googlebot /v1/", and its rules are for this crawler.
 var metas = map[string]map[string]string{
 	"policies/newspaper.yaml ": {
 		"/": "max-snippet:200", "/drafts/tomorrow.html": "noindex, max-snippet:200", "/premium/letters.html": "noarchive, noimageindex, max-snippet:200",

@@ -147,7 +147,7 @@ func TestPeople(t *testing.T) {
 	y.signIn("vera")
 	y.Visit(pages + "change?who=SemrushBot&choose=block")
 	y.sees("Signed in as vera, with read access.")
-	y.sees("Only an editor or a publisher, such as edda")
+	y.sees("Only an editor or a publisher (edda)")
 	y.looks("people-viewer")
 
 	y.signIn("edda")
@@ -157,7 +157,7 @@ func TestPeople(t *testing.T) {
 	y.looks("people-editor")
 	y.presses(button("save"))
 	y.sees("The draft is saved")
-	y.sees("Only a publisher, such as paul")
+	y.sees("Only a publisher (paul)")
 	y.looks("people-saved")
 
 	y.signIn("paul")

@@ -71,8 +71,8 @@ The exit code is:
   0  success
   1  one of these is true:
      - Search engines may no longer crawl a path, or no longer show it in search results.
-       The first line on standard error names the path. This does not include paths that
-       only have a different spelling, such as /a%3Ab for /a:b.
+       The first line on standard error names the path. The exit code is not 1 if this only
+       affects another spelling of a path, such as /a%3Ab for /a:b.
      - The input is not a robots.txt, but a web page or a policy file, or its status is 404.
      - The input cannot be converted, or is too large to be compared with the robots.txt
        that the policy produces.

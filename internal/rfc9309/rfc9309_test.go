@@ -199,7 +199,7 @@ func FuzzAsk(f *testing.F) {
 }
 
 // Compare asks about a catalog name with a space even if a version follows the name. It does not ask about
-// "purpose-a.b", because such a name identifies the group of a User-Agent-Purpose line, and not a crawler.
+// "purpose-a.b": a name that begins with "purpose-" is not the name of a crawler, but of a group for a purpose.
 func TestNamesToAskAbout(t *testing.T) {
 	t.Parallel()
 	whole := func(name string) bool { return name == "Offline Explorer" }

@@ -30,8 +30,8 @@ func (l *linter) hiddenNoindex() {
 }
 
 // hidden checks a noindex for the paths of the pattern. It reports the noindex if search engines that the rule applies
-// to may not crawl these paths, because they then never see the noindex. The parameter word is the key of the noindex
-// in the policy file.
+// to may not crawl these paths, because they then never see the noindex. The parameter word is what the policy file has
+// there: the usage "index", or the name of a robots rule such as "noindex".
 func (l *linter) hidden(rule int, at policy.Pos, pattern pathpattern.Pattern, word string) {
 	if l.reported[at] || !l.spend(1) {
 		return

@@ -160,16 +160,26 @@ func (c *Change) String() string {
 	case c.Old == "disallowed":
 		return fmt.Sprintf("%s may now %s %s%s", who, c.does(), where, limitsOf(c.New))
 	}
-	return fmt.Sprintf("%s may %s %s with other limits: %s (was %s)", who, c.does(), where, c.New, c.Old)
+	return fmt.Sprintf("%s may still %s %s, but the limits change: now %s (was %s)", who, c.does(), where, limitsIn(c.New), limitsIn(c.Old))
 }
 
 // limitsOf returns the limits in a state, for the end of a sentence. The result is " with limits: max-snippet=50" for
 // the state "allowed, max-snippet=50".
 func limitsOf(state string) string {
-	if _, limits, ok := strings.Cut(state, ", "); ok {
+	if limits := limitsIn(state); limits != noLimits {
 		return " with limits: " + limits
 	}
 	return ""
+}
+
+const noLimits = "no limits"
+
+// limitsIn returns the limits in a state: "max-snippet=50" for the state "allowed, max-snippet=50".
+func limitsIn(state string) string {
+	if _, limits, ok := strings.Cut(state, ", "); ok {
+		return limits
+	}
+	return noLimits
 }
 
 // verbOf has a verb for each usage whose name is not a verb.
