@@ -231,8 +231,8 @@ func (s *fieldSolver) purposesOf(condition string) []string {
 }
 
 // repair checks how crawlers that have the purpose read the records about the place p. want is the policy's decision about
-// p. If the crawlers come to another decision, it adds a claim with p's pattern. If this is not possible or does not suffice, it withdraws the permissions
-// that permit more than the policy. It returns the new reading.
+// p. If the crawlers come to another decision, it adds a claim with p's pattern. If this is not possible or does not
+// suffice, it withdraws the permissions that permit more than the policy. It returns the new reading.
 func (s *fieldSolver) repair(p *place, want *answer, purpose string) reading {
 	got := s.read(p, purpose)
 	if got.agrees(want, s.usage) {
@@ -354,11 +354,11 @@ func (s *fieldSolver) report(p *place, want *answer, purpose string) {
 			s.notReady[q] = true
 		}
 	case want.Verdict == policy.Allowed && (len(got.winners) == 0 || got.quals != want.quals):
-		s.lost(want.Statement, purpose, p.pattern)
+		s.lost(want.Statement, purpose, p.pattern, got.quals)
 	case want.unknown:
 		for _, i := range s.covering(&s.statedAt, p.folded) {
 			if x := &s.stated[i]; x.Statement.Allow && appliesTo(x.condition, purpose) {
-				s.lost(x.Statement, purpose, p.pattern)
+				s.lost(x.Statement, purpose, p.pattern, "")
 			}
 		}
 	}
@@ -370,9 +370,10 @@ type loss struct {
 	purpose string
 }
 
-// lost warns that the records disallow the paths of place, although the statement by allows them. It does not warn
-// again if it has already warned about a pattern that covers place.
-func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpattern.Pattern) {
+// lost warns that the records disallow the paths of place, although the statement by allows them. If the records allow
+// them, but with other qualifiers than the statement, quals holds the qualifiers in the records. lost does not warn again
+// if it has already warned about a pattern that covers place.
+func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpattern.Pattern, quals string) {
 	if s.times[by] == maxReports {
 		return
 	}
@@ -385,6 +386,12 @@ func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpatte
 	if purpose != "" {
 		code, why = "acap-purpose", "For these paths, the policy has an entry for one usage purpose and an entry for all purposes, and ACAP cannot express this combination"
 	}
-	s.warn(by, code, fmt.Sprintf("the ACAP records disallow %s for paths that match %q, although the entry for %q allows it. %s. To avoid this, change one of the patterns",
-		s.usage, place, by.Pattern, why))
+	says := fmt.Sprintf("the ACAP records disallow %s for paths that match %q, although the entry for %q allows it", s.usage, place, by.Pattern)
+	if quals != "" {
+		if quals == severalQuals {
+			quals = "the conditions of several records"
+		}
+		says = fmt.Sprintf("the ACAP records allow %s for paths that match %q only with %s, although the entry for %q does not require this", s.usage, place, quals, by.Pattern)
+	}
+	s.warn(by, code, fmt.Sprintf("%s. %s. To avoid this, change one of the patterns", says, why))
 }

@@ -35,6 +35,11 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 			`5:24: warning: according to ACAP 1.0, the must-… qualifiers of present are not ready`, "the-acap:link",
 		},
 		{
+			"a purpose without the time limit of everyone", "ACAP 2.3.2",
+			"  - for: 'purpose:research'\n    allow: {present-oldsnippet: /}\n  - for: everyone\n    allow:\n      present-oldsnippet: {paths: /, time-limit: 3-days}\n",
+			`4:33: warning: the ACAP records allow present-oldsnippet for paths that match "/" only with time-limit=3-days, although the entry for "/" does not require this. For these paths`, "time-limit=4",
+		},
+		{
 			"a file that has references itself", "ACAP 2.3.2",
 			"  - for: GPTBot\n    hosts: www.example.com\n    permissions-reference: https://www.example.com/robots.txt\n",
 			`3:5: error: the permissions-reference "https://www.example.com/robots.txt" leads back to a robots.txt of this policy`, "",
