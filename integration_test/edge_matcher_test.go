@@ -85,7 +85,7 @@ func TestEdgeMatcherVerified(t *testing.T) {
 
 func TestEdgeMatcherErrors(t *testing.T) {
 	for line, says := range map[string]string{
-		"crawler":                                  "takes product tokens",
+		"crawler":                                  "takes names of crawlers (product tokens)",
 		"crawler category:nothing":                 `invalid crawler "category:nothing"`,
 		"crawler Google-Extended":                  `invalid crawler "Google-Extended"`,
 		"crawler GPTBot verified impostor":         "takes one identity",

@@ -338,7 +338,7 @@ func TestDecideSettings(t *testing.T) {
 		"style nginx\nmeta merge":             "does not see pages",
 		"style nginx\nrobots_txt merge":       "cannot fetch the upstream",
 		"style nginx\nheaders tailored":       "cannot add Vary",
-		"style nginx\nblock_with error":       "does not use error routes",
+		"style nginx\nblock_with error":       "cannot use the error routes of a site",
 		"style nginx\nstyle envoy":            "style is set twice",
 		"style nginx\nmeta off\nverify off":   "",
 		"style nginx\nenforce log\nreload 1h": "",

@@ -286,9 +286,9 @@ func TestHistoryCommand(t *testing.T) {
 		{[]string{"--version", "3"}, 1, "v3 is already the version in the storage"},
 		{[]string{"--version", "v99"}, 1, "there is no version v99: the history has v3, v2 and v1"},
 		{[]string{"--version", "x"}, 2, "invalid version"},
-		{[]string{"--undo", "p.yaml"}, 2, "expected FILE, --undo or --version N"},
-		{[]string{"--undo", "--version", "v1"}, 2, "expected FILE, --undo or --version N"},
-		{nil, 2, "expected FILE, --undo or --version N"},
+		{[]string{"--undo", "p.yaml"}, 2, "one of FILE, --undo and --version N"},
+		{[]string{"--undo", "--version", "v1"}, 2, "one of FILE, --undo and --version N"},
+		{nil, 2, "one of FILE, --undo and --version N"},
 	} {
 		if out := command(c.code, append([]string{"publish", "--to", key}, c.args...)...); !strings.Contains(out, c.want) {
 			t.Errorf("%q: no %q in %s", c.args, c.want, out)

@@ -49,19 +49,30 @@ func (im *importer) records(f *acap.File) {
 	}
 }
 
-// entries returns the number of entries that the ACAP records need in a policy. A line needs one entry for each pair of
-// a usage and a path, so a line about a set of paths or of usages needs several entries.
+// recordWeight returns the weight of the ACAP records for maxImported. A line needs one entry for each pair of a usage and
+// a path, so a line about a set of paths or of usages needs several entries. In a record for any crawler, an
+// entry about crawling is also for the crawlers whose groups have Allow lines.
 func (im *importer) recordWeight() (n int) {
 	if im.acap == nil {
 		return 0
 	}
-	for i := range im.acap.Records {
-		r, each := &im.acap.Records[i], stated
-		if slices.Contains(r.Crawlers, "*") {
-			each += len(im.f.Groups)
+	allowing := 0
+	for _, g := range im.f.Groups {
+		if slices.ContainsFunc(g.rules, func(r Rule) bool { return r.Allow }) {
+			allowing++
 		}
+	}
+	for i := range im.acap.Records {
+		r := &im.acap.Records[i]
+		anyone := slices.Contains(r.Crawlers, "*")
 		for fd := range r.All() {
-			n += each * len(fd.Parts) * len(fd.Patterns)
+			for _, part := range fd.Parts {
+				each := stated
+				if anyone && (part.Usage == policy.Crawl || part.Usage == policy.Other) {
+					each += allowing
+				}
+				n += each * len(fd.Patterns)
+			}
 		}
 	}
 	return n

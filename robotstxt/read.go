@@ -284,7 +284,7 @@ func secondsOf(value string) float64 {
 // written correctly is better than one with a misspelled key, because more crawlers read it. If both keys are written
 // correctly, or both are misspelled, the longer delay is better.
 func (r *reader) delay(g *Group, wait delay) {
-	left, why := g.delay, "has a longer delay for the same crawlers"
+	left, why := g.delay, "has a longer delay for some of the same crawlers"
 	better := left.seconds > wait.seconds
 	if left.value != "" && left.misspelled != wait.misspelled {
 		better, why = wait.misspelled, "spells the key correctly, so more crawlers read its delay"

@@ -52,8 +52,8 @@ const Other = "crawler-that-no-file-names"
 // in normal form, and once unchanged, as Google's parser compares them. It also asks for the preferences in lines with
 // Content-Usage and Content-Signal.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
-	c := &Comparison{Complete: true}
-	asked := questions(old, now)
+	asked, complete := questions(old, now)
+	c := &Comparison{Complete: complete}
 	comparisons := len(asked)
 	for _, q := range asked {
 		comparisons += len(q.path) / longPath
@@ -186,8 +186,9 @@ func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 }
 
 // questions returns the questions about the paths and preferences in the files. Compare asks each of them for each
-// crawler.
-func questions(files ...*File) (all []question) {
+// crawler. complete is false if there are too many.
+func questions(files ...*File) (all []question, complete bool) {
+	complete = true
 	seen := map[question]bool{}
 	ask := func(q question) {
 		if strings.HasPrefix(q.path, "/") && !strings.ContainsAny(q.path, " \t\v\f\x7f") && !seen[q] {
@@ -232,19 +233,23 @@ func questions(files ...*File) (all []question) {
 				}
 			}
 		}
-		for _, path := range meetings(texts) {
+		paths, enough := meetings(texts)
+		complete = complete && enough
+		for _, path := range paths {
 			add(path)
 		}
 		if slices.Equal(texts, sent) {
 			continue
 		}
-		for _, path := range meetings(sent) {
+		paths, enough = meetings(sent)
+		complete = complete && enough
+		for _, path := range paths {
 			if normalize(path, false) != path {
 				ask(question{path: path, sent: true})
 			}
 		}
 	}
-	return all
+	return all, complete
 }
 
 // Respelled reports whether the path in a line is not written in normal form.
@@ -256,17 +261,18 @@ func (f *File) Respelled(line int) bool {
 // respelled reports whether a rule is not written in normal form.
 func (r *rule) respelled() bool { return r.sent.text != r.text }
 
-// maxMeetings limits the bytes of the paths that match two patterns. pathBytes is added to the length of each path.
-const maxMeetings, pathBytes = 4 << 20, 64
+// Limits of meetings: the number of paths, and their bytes. pathBytes is added to the length of each path.
+const maxMeetings, meetingBytes, pathBytes = 1 << 15, 10 << 20, 64
 
 // meetings takes each pair of a pattern with "*" and another pattern, and returns paths that may match both of them.
-// For "/*.css$" and "/admin/", it returns "/admin/x.css". Not all of the paths match both patterns.
-func meetings(patterns []string) (paths []string) {
+// For "/*.css$" and "/admin/", it returns "/admin/x.css". Not all of the paths match both patterns. If there are too many
+// pairs, the paths are a sample. complete is false if the paths are so long that even the sample is cut.
+func meetings(patterns []string) (paths []string, complete bool) {
 	examples := make([]string, len(patterns))
 	for i, p := range patterns {
 		examples[i] = example(p)
 	}
-	left := maxMeetings
+	left := meetingBytes
 	for _, wild := range patterns {
 		before, after, ok := strings.Cut(strings.TrimSuffix(wild, "$"), "*")
 		if !ok {
@@ -277,13 +283,16 @@ func meetings(patterns []string) (paths []string) {
 			if patterns[i] == wild {
 				continue
 			}
+			if len(paths) >= maxMeetings {
+				return paths, true
+			}
 			if left -= 2*(pathBytes+len(path)+len(after)) + len(before); left < 0 {
-				return paths
+				return paths, false
 			}
 			paths = append(paths, path+"x"+after, rooted(before+path[1:]+"x"+after))
 		}
 	}
-	return paths
+	return paths, true
 }
 
 // example returns a path that matches a pattern.

@@ -17,7 +17,7 @@ func TestCompareMemory(t *testing.T) {
 		text     string
 		complete bool
 	}{
-		"long rules that meet":            {"User-agent: *\n" + lettered(100, "Disallow: "+long+"%[1]s\nAllow: "+long+"%[1]s*\n"), true},
+		"long rules that meet":            {"User-agent: *\n" + lettered(100, "Disallow: "+long+"%[1]s\nAllow: "+long+"%[1]s*\n"), false},
 		"groups that differ, times rules": {"User-agent: *\n" + lettered(1000, "Disallow: /%s/\n") + lettered(600, "User-agent: bot%s\nDisallow: /\n"), false},
 	} {
 		var before, after runtime.MemStats
@@ -28,6 +28,18 @@ func TestCompareMemory(t *testing.T) {
 		t.Log(name, mib, d.Complete)
 		if mib > 64 || d.Complete != c.complete {
 			t.Errorf("%s: a file of %d KiB takes %d MiB, complete: %t", name, len(c.text)>>10, mib, d.Complete)
+		}
+	}
+}
+
+// Compare finds a path that only two of hundreds of long patterns decide, or reports that the comparison is not complete.
+func TestCompareFindsMeetingsOfLongPatterns(t *testing.T) {
+	for size, complete := range map[int]bool{20: true, 200: true, 4000: false} {
+		long := "/" + strings.Repeat("p", size)
+		same := "User-agent: *\n" + lettered(100, "Allow: "+long+"%s/*/t\n") + "Disallow: " + long + "W/k\nDisallow: " + long + "Wx/k\n"
+		c := Compare(Parse([]byte(same+"Disallow: "+long+"W*/k\n"), nil), Parse([]byte(same), nil), nil)
+		if c.Complete != complete || complete && c.Differ == 0 {
+			t.Errorf("patterns of %d bytes: complete: %t, %d differ", size, c.Complete, c.Differ)
 		}
 	}
 }
