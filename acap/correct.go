@@ -81,7 +81,7 @@ func (s *fieldSolver) afford(lookup func(pathpattern.Pattern) []int, p pathpatte
 
 // severalQuals is the value of reading.quals if the winners have different qualifiers. It differs from the printed
 // qualifiers of every permission.
-const severalQuals = "\n"
+const severalQuals = "several conditions"
 
 // reading is the conclusion that a crawler draws from the claims of the record about a place.
 type reading struct {
@@ -388,9 +388,6 @@ func (s *fieldSolver) lost(by *policy.Statement, purpose string, place pathpatte
 	}
 	says := fmt.Sprintf("the ACAP records disallow %s for paths that match %q, although the entry for %q allows it", s.usage, place, by.Pattern)
 	if quals != "" {
-		if quals == severalQuals {
-			quals = "the conditions of several records"
-		}
 		says = fmt.Sprintf("the ACAP records allow %s for paths that match %q only with %s, although the entry for %q does not require this", s.usage, place, quals, by.Pattern)
 	}
 	s.warn(by, code, fmt.Sprintf("%s. %s. To avoid this, change one of the patterns", says, why))

@@ -5,7 +5,7 @@ package crawlers
 import "testing"
 
 func TestNamesBrowser(t *testing.T) {
-	for _, token := range []string{"Mozilla", "mozilla/5.0", "Chrome", "Safari", "Firefox", "Edg", "AppleWebKit", "Gecko/20100101", "KHTML", "compatible", "Windows NT", "Windows", "iPhone", "Android", "Linux", "Mobile", "Version", "X11", "MSIE", "Opera"} {
+	for _, token := range []string{"Mozilla", "mozilla/5.0", "Chrome", "Safari", "Firefox", "Edg", "AppleWebKit", "Gecko/20100101", "KHTML", "compatible", "Windows NT", "Windows", "iPhone", "Android", "Linux", "Mobile", "Version", "X11", "MSIE", "Opera", "Mac OS X 10_15_*"} {
 		if !NamesBrowser(token) {
 			t.Errorf("%s is not recognized as the name of a browser", token)
 		}

@@ -34,6 +34,10 @@ func TestOffSwitch(t *testing.T) {
 	if got := status(); got != http.StatusForbidden {
 		t.Errorf("lifted: %d", got)
 	}
+	set, removed := s.log("enforcement limited through the admin API until the next reload of Caddy"), s.log("limit of enforcement removed through the admin API")
+	if len(set) != 2 || len(removed) != 1 {
+		t.Errorf("the log says %d times that a limit was set, and %d times that it was removed", len(set), len(removed))
+	}
 	post("?mode=off")
 	if err := s.reconfigure("robots_policy POLICY\nreverse_proxy UPSTREAM\n# another"); err != nil {
 		t.Fatal(err)

@@ -104,6 +104,17 @@ func TestTooManyCombinationsOfAnAcceptedPolicy(t *testing.T) {
 	}
 }
 
+// Names of crawlers take memory even if their rules name no hosts.
+func TestTooManyNames(t *testing.T) {
+	for names, want := range map[int]int{maxScopes / audienceScopes: 0, maxScopes/audienceScopes + 1: 1, 60_000: 1, 40_000: 0} {
+		p := newParser("limit.yaml")
+		p.spec.Rules = []policy.Rule{{For: make([]policy.Audience, names)}}
+		if p.checkScopes(false); len(p.list) != want {
+			t.Errorf("%d names: %v", names, p.list)
+		}
+	}
+}
+
 func TestLengthOfPaths(t *testing.T) {
 	file := func(n int) []byte {
 		return []byte("version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: /" + strings.Repeat("a", n-1) + "\n")

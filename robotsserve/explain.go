@@ -55,7 +55,7 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 				asSent = l
 			}
 			if key != "" && l.pattern.Match(path) {
-				if best := longest[key]; best == nil || longer(l, l.pathLen()-best.pathLen()) {
+				if best := longest[key]; best == nil || l.winsOver(best) {
 					longest[key] = l
 				}
 			}
@@ -78,6 +78,15 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 		}
 	}
 	return e
+}
+
+// winsOver reports whether a crawler that reads both lines obeys l. Both lines have the same key, or one is an Allow and the
+// other a Disallow. A crawler that combines the groups of its purposes waits for the longest crawl-delay.
+func (l *Line) winsOver(best *Line) bool {
+	if l.key == keyCrawlDelay {
+		return l.Rule.CrawlDelay > best.Rule.CrawlDelay
+	}
+	return longer(l, l.pathLen()-best.pathLen())
 }
 
 // longer reports whether l wins over another line, whose path is shorter than the path of l by the given number of

@@ -40,6 +40,8 @@ func TestRecordsBudget(t *testing.T) {
 	}{
 		"permissions times rules":        {repeat(100, "acap-allow-crawl:/q/%d\n") + "user-agent:*\n" + repeat(2200, "disallow:/%d\nallow:/%[1]d/\n"), false},
 		"prohibitions times groups":      {repeat(190, "acap-disallow-crawl:/%d\n") + repeat(2500, "user-agent:a%d\nallow:/%[1]d\n"), true},
+		"prohibitions of all other":      {repeat(190, "acap-disallow-other:/%d\n") + repeat(2500, "user-agent:a%d\nallow:/%[1]d\n"), true},
+		"groups without Allow lines":     {repeat(65, "acap-disallow-crawl:/%d\n") + repeat(200, "user-agent:a%d\ndisallow:/%[1]d\n"), false},
 		"prohibitions times permissions": {repeat(195, "acap-disallow-index:/%d\n") + repeat(95, "acap-crawler:ax%d\nacap-usage-purpose:p\nacap-allow-index:/\n"), false},
 	} {
 		t.Run(name, func(t *testing.T) {

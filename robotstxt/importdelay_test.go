@@ -3,6 +3,7 @@
 package robotstxt_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -94,5 +95,28 @@ func TestImportReportsShorterDelays(t *testing.T) {
 	}
 	if !lines[6] || !lines[7] || lines[2] {
 		t.Errorf("notes %v", im.Notes)
+	}
+}
+
+// A Crawl-delay line for many crawlers has only one note.
+func TestImportNotesEachDelayOnce(t *testing.T) {
+	var b strings.Builder
+	for i := range 60 { // without other lines between them, all crawlers above a line share it
+		fmt.Fprintf(&b, "User-agent: %sbot\nCrawl-delay: %d\n", strings.Repeat("a", i), 400-i)
+	}
+	im, err := robotstxt.Import([]byte(b.String()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted := map[int]int{}
+	for _, n := range im.Notes {
+		if strings.Contains(n.Message, "leave out this crawl-delay") {
+			if noted[n.Line]++; noted[n.Line] > 1 {
+				t.Fatalf("line %d has several notes: %s", n.Line, n.Message)
+			}
+		}
+	}
+	if len(noted) != 59 {
+		t.Errorf("%d lines have a note, want 59", len(noted))
 	}
 }

@@ -64,6 +64,24 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"in the policy, it remains disallowed",
 		},
 		{
+			"an Allow for other paths does not open a disallowed path", "ACAP 2.9.2",
+			"##ACAP version=1.0\nUser-agent: *\nDisallow: /a/\nAllow: /long-other-path/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/b/\n",
+			[]ask{{"", "", "/a/b/x", false}, {"", "", "/long-other-path/", true}},
+			"in the policy, it remains disallowed",
+		},
+		{
+			"an Allow for all of the paths opens them", "ACAP 2.9.2",
+			"##ACAP version=1.0\nUser-agent: *\nDisallow: /a/\nAllow: /a/b/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/b/c/\n",
+			[]ask{{"", "", "/a/b/c/x", true}, {"", "", "/a/x", false}},
+			"",
+		},
+		{
+			"a longer Disallow closes only its own paths", "ACAP 2.9.2",
+			"##ACAP version=1.0\nUser-agent: *\nDisallow: /a/b/c\n\nACAP-crawler: *\nACAP-disallow-crawl: /a/\nACAP-allow-crawl: /a/b/\n",
+			[]ask{{"", "", "/a/b/x", true}, {"", "", "/a/b/c", false}, {"", "", "/a/x", false}},
+			"",
+		},
+		{
 			"letters in upper and lower case", "ACAP 2.8",
 			"##ACAP version=1.0\nACAP-crawler: *\nACAP-disallow-index: /News/\n",
 			nil,

@@ -64,6 +64,26 @@ rules:
 	}
 }
 
+// A crawler with two purposes combines the groups of both purposes, and waits for the longer crawl-delay.
+func TestExplainCrawlDelayOfTwoPurposes(t *testing.T) {
+	for _, delays := range [][2]string{{"1", "10"}, {"10", "1"}} {
+		s := load(t, "version: 1\nrules:\n  - for: 'purpose:news'\n    crawl-delay: "+delays[0]+"\n"+
+			"  - for: 'purpose:research'\n    crawl-delay: "+delays[1]+"\npublish:\n  user-agent-purpose: on\n")
+		u, err := url.Parse("https://www.example.com/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := s.Explain(site.Question{Agent: "AhrefsBot/1.0; news; research", URL: u, Now: june})
+		var text strings.Builder
+		if err := e.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), "Crawl-delay: 10\n") || strings.Contains(text.String(), "Crawl-delay: 1\n") {
+			t.Errorf("delays %v:\n%s", delays, text.String())
+		}
+	}
+}
+
 // The explanation lists the identities that the policy asks for, and the result for each identity.
 func TestExplainIdentity(t *testing.T) {
 	s := load(t, `version: 1

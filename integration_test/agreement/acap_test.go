@@ -59,7 +59,7 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 		x.except(channel, "acap: upper and lower case")
 		return
 	}
-	if stricter := got.Verdict == policy.Disallowed || conditions == nil; want.Statement != nil && want.Statement.Allow && stricter {
+	if stricter := got.Verdict == policy.Disallowed || len(conditions) == 0; want.Statement != nil && want.Statement.Allow && stricter {
 		permitting, limited := x.permitting(q.path, want.Statement.Usage), x.limiting(want.Limits)
 		for _, p := range f.problems {
 			decides := slices.Contains(permitting, p.Pos) || p.Code == "acap-not-ready" && slices.Contains(limited, p.Pos)

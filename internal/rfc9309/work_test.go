@@ -18,6 +18,7 @@ func TestCompareMemory(t *testing.T) {
 		complete bool
 	}{
 		"long rules that meet":            {"User-agent: *\n" + lettered(100, "Disallow: "+long+"%[1]s\nAllow: "+long+"%[1]s*\n"), false},
+		"preferences above groups":        {lettered(2000, "Content-Usage: /%s train-ai=n\n") + lettered(200, "User-agent: bot%s\nDisallow: /%[1]s/\n"), false},
 		"groups that differ, times rules": {"User-agent: *\n" + lettered(1000, "Disallow: /%s/\n") + lettered(600, "User-agent: bot%s\nDisallow: /\n"), false},
 	} {
 		var before, after runtime.MemStats

@@ -211,6 +211,16 @@ func TestWords(t *testing.T) {
 			true,
 		},
 		{
+			"other limits", base + "    allow:\n      index: {paths: /, time-limit: until-2998-12-31}\n", base + "    allow:\n      index: {paths: /, time-limit: until-2999-12-31}\n",
+			[]string{"everyone may still index the whole site, but the limits change: now time-limit=until-2999-12-31 (was time-limit=until-2998-12-31)"},
+			false,
+		},
+		{
+			"limits of some paths", base + "    allow: {present-snippet: /}\n", base + "    allow:\n      present-snippet: {paths: /, max-length: 50-chars}\n",
+			[]string{"everyone may still present the snippet of the whole site, but the limits change: now max-length=50-chars (was no limits)"},
+			true,
+		},
+		{
 			"stated with limits", base, base + "    allow:\n      index: [/, {paths: /news/, time-limit: until-2999-12-31}]\n",
 			[]string{"everyone: the policy now states that they may index /news/ with limits: time-limit=until-2999-12-31", "everyone: the policy now states that they may index the whole site (except /news/)"},
 			true,

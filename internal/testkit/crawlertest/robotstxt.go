@@ -6,8 +6,10 @@
 package crawlertest
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -111,13 +113,29 @@ func (f *RobotsTxt) Allowed(token, path string) bool {
 }
 
 // Extension looks for the lines of an extension, such as "crawl-delay", with the longest path that matches. It returns
-// the value of the first such line, and the number of different values in these lines.
+// the value of the first such line, or the longest crawl-delay, and the number of different values in these lines.
 func (f *RobotsTxt) Extension(key, token, path string) (value string, lines int) {
 	values := f.Extensions(key, token, path)
 	if len(values) == 0 {
 		return "", 0
 	}
+	if key == "crawl-delay" {
+		return longestDelay(values), len(values)
+	}
 	return values[0], len(values)
+}
+
+// longestDelay returns the value that a client obeys if it combines groups with several crawl-delays. A value that is not a
+// number is shorter than all others.
+func longestDelay(values []string) string {
+	seconds := func(value string) float64 {
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+	return slices.MaxFunc(values, func(a, b string) int { return cmp.Compare(seconds(a), seconds(b)) })
 }
 
 // Extensions is like Extension, but returns the different values of all lines with the longest path. In a group that
