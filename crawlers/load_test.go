@@ -144,7 +144,7 @@ func TestLoadChecksTheWhole(t *testing.T) {
 		{"same token", row("Bot", ""), row("bOT", ""), "Bot and bOT are the same token"},
 		{"follows nobody", row("A", ""), row("B", ", follows: C"), "B: the key \"follows\" names C, which is not in the catalog"},
 		{"control token is a crawler", row("A", ""), row("B", "") + control("crawlers: [B], kind: token, value: A"), "A must be a token that has robots-only in the catalog"},
-		{"control of nobody", row("A", ""), row("B", "") + control("crawlers: [C], kind: rule, value: noarchive"), "the crawler C, named in a control of X, is not in the catalog"},
+		{"control of an unknown crawler", row("A", ""), row("B", "") + control("crawlers: [C], kind: rule, value: noarchive"), "the crawler C, named in a control of X, is not in the catalog"},
 		{"control of an odd kind", row("A", ""), row("B", "") + control("crawlers: [A], kind: wish, value: x"), `kind is "wish"`},
 		{"one string for two", row("A", ", user-agents: [Same]"), row("B", ", user-agents: [same]"), `A and B are both recognized by "same"`},
 	}

@@ -19,7 +19,7 @@
 //
 // # What changes
 //
-// The package adds one meta element for each audience, which is everyone or one crawler, at the beginning of the page's
+// The package adds one meta tag for each audience, which is everyone or one crawler, at the beginning of the page's
 // head. It adds them after the element that declares the encoding if the page is AMP, or if that element would
 // otherwise move beyond the first 1,024 bytes, where browsers look for it.
 //

@@ -76,7 +76,7 @@ func hostile() map[string]string {
 			"sitemaps":                "user-agent:*\ndisallow:/a\n" + f.fill("sitemap:https://x.example/NUMBER\n"),
 			"records":                 "##ACAP version=1.0\nacap-crawler:*\n" + f.fill("acap-disallow-crawl:/NUMBER\n"),
 			"records of sets":         "##ACAP version=1.0\nacap-resource-set: s " + few.fill("/*NUMBER ") + "\n" + filler{300, f.size}.fill("acap-crawler:NAME\nacap-disallow-index:the-acap:resource-set:s\nacap-allow-index:/\n"),
-			"records beside rules":    "##ACAP version=1.0\nacap-crawler:*\n" + filler{100, f.size}.fill("acap-allow-crawl:/q/NUMBER\n") + "user-agent:*\n" + half.fill("disallow:/NUMBER\nallow:/NUMBER/\n"),
+			"records and rules":       "##ACAP version=1.0\nacap-crawler:*\n" + filler{100, f.size}.fill("acap-allow-crawl:/q/NUMBER\n") + "user-agent:*\n" + half.fill("disallow:/NUMBER\nallow:/NUMBER/\n"),
 			"short lines":             "user-agent:*\ndisallow:/a\n" + f.fill("a\n"),
 			"purposes":                half.fill("user-agent-purpose:NAME\ndisallow:/NUMBER\n"),
 			"purposes beside *":       filler{f.parts / 4, half.size / 2}.fill("user-agent-purpose:NAME\ndisallow:/NUMBER\n") + "user-agent:*\n" + filler{f.parts / 4, half.size}.fill("disallow:/*NUMBER\n"),
