@@ -36,10 +36,9 @@ type Difference struct {
 // Laxer reports whether the second file allows a path that the first file disallows.
 func (d *Difference) Laxer() bool { return d.New.Allowed && !d.Old.Allowed }
 
-// budget limits the work of Compare, measured in comparisons of a short rule with a short path. A comparison with a long
-// path costs one more for each longPath bytes of the path. A difference costs as much as the number of comparisons in
-// differing.
-const budget, longPath, differing = 60_000_000, 1024, 64
+// budget limits the work of Compare, measured in comparisons of a short rule with a path. A difference costs as much as
+// the number of comparisons in differing.
+const budget, differing = 60_000_000, 64
 
 // Other is the name of a crawler that neither file names.
 const Other = "crawler-that-no-file-names"
@@ -54,10 +53,6 @@ const Other = "crawler-that-no-file-names"
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	asked, complete := questions(old, now)
 	c := &Comparison{Complete: complete}
-	comparisons := len(asked)
-	for _, q := range asked {
-		comparisons += len(q.path) / longPath
-	}
 	type pair struct{ old, now *group }
 	asking := map[pair][]string{}
 	for _, who := range crawlersToAsk(old, now, crawlers) {
@@ -71,7 +66,7 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	})
 	left, at := budget, map[kind]int{}
 	for _, p := range pairs {
-		left -= (p.old.size() + p.now.size()) * comparisons
+		left -= (p.old.size() + p.now.size()) * len(asked)
 		for _, q := range asked {
 			if left < 0 {
 				c.Complete = false

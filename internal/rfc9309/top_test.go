@@ -4,6 +4,7 @@ package rfc9309
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,5 +84,34 @@ func TestPathOfManyPreferences(t *testing.T) {
 	}
 	if got := f.of(Crawler{}).ask(question{usage: "use", path: "/xa"}); got.Written != "use=0" || got.Line != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A preference above the first group does not apply to a name if a line below the name's own User-agent line states
+// another one for the same path.
+func TestPreferencesAboveNamesThatShareABlock(t *testing.T) {
+	f := Parse([]byte("Content-Usage: /7 search=n\nUser-agent: x\nContent-Usage: /7 search=y\nUser-agent: y\nDisallow: /a\n"), nil)
+	for name, want := range map[string]string{"x": "yes", "y": "no", "z": "no"} {
+		if got := f.of(Crawler{Names: []string{name}}).ask(question{usage: "search", path: "/7"}).Preference; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Compare asks once for names with the same lines, and reports one difference for all of them.
+func TestNamesWithTheSameLinesAreOneDifference(t *testing.T) {
+	old := Parse([]byte("User-agent: a\nUser-agent: b\nDisallow: /x\n\nUser-agent: c\nDisallow: /x\n"), nil)
+	c := Compare(old, Parse([]byte("User-agent: *\nDisallow:\n"), nil), nil)
+	together := 0
+	for _, d := range c.Differences {
+		if slices.Contains(d.Crawlers, "a") != slices.Contains(d.Crawlers, "b") {
+			t.Errorf("a difference is for %v", d.Crawlers)
+		}
+		if slices.Contains(d.Crawlers, "a") {
+			together++
+		}
+	}
+	if together == 0 {
+		t.Error("no difference")
 	}
 }
